@@ -2,13 +2,15 @@ package workerassign
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 )
 
 // An Assigner grants leases on worker IDs. It is safe for concurrent use. A generator may take a
 // second lease before it releases the first one, to prepare a change of its worker ID.
+//
+// A program may implement it, and test that with package assigntest. No method will be added, but Request may get more
+// fields.
 type Assigner interface {
 	// Assign grants a new lease to the generator that r describes. It may block on a store until
 	// ctx ends. If ctx ends early, the store may keep a worker ID that no generator uses.
@@ -59,16 +61,6 @@ type Request struct {
 	Logger *slog.Logger
 }
 
-// RefuseRenewal returns an error that wraps ErrRenewal if the request is a renewal: for assigners whose state may be copied with
-// the process. what names that state, and instead says what to do after the generator was closed, such as "create one with
-// another worker ID". If the request is no renewal, the result is nil.
-func (r Request) RefuseRenewal(what, instead string) error {
-	if !r.Renewal {
-		return nil
-	}
-	return fmt.Errorf("%w: %s may have been copied with this process: close the generator, and %s", ErrRenewal, what, instead)
-}
-
 // Time returns the time that the generator's clock shows.
 func (r Request) Time() time.Time {
 	if r.Now == nil {
@@ -84,6 +76,8 @@ func (r Request) Time() time.Time {
 //
 // Invariant 1: a worker ID and a time unit belong to at most one lease. Disposable leases never
 // share a worker ID. Leases that share a worker ID have disjoint intervals.
+//
+// A program may implement it. No method will be added, but Grant may get more fields.
 type Lease interface {
 	// WorkerID returns the worker ID of this lease. It never changes.
 	WorkerID() int64

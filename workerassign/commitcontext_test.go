@@ -38,7 +38,7 @@ func TestPostgresLateCommit(t *testing.T) {
 			},
 		})
 		defer db.Close()
-		d := NewDisposable(sqlx.NewDb(db, "pgx"), WithNode(testNode), WithAttemptTimeout(time.Second))
+		d := NewDisposable(sqlx.NewDb(db, "pgx"), withTestNode, WithAttemptTimeout(time.Second))
 		d.settingsChecked.Store(true)
 		if l, err := d.Assign(t.Context(), Request{}); err != nil || l.WorkerID() != 2 {
 			t.Errorf("Assign() = %v, %v; want the key of the second commit", l, err)

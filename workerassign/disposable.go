@@ -16,7 +16,8 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
-// A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods.
+// A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods. A program may implement it, for
+// example by a type that contains a *sql.DB. No method will be added.
 type DB interface {
 	Conn(ctx context.Context) (*sql.Conn, error)
 	Stats() sql.DBStats
@@ -39,7 +40,7 @@ type disposableConfig struct {
 	config
 	table          string
 	server         string // of WithServerName
-	node           func() Node
+	node           func() node
 	attemptTimeout time.Duration
 	backoff        backoff.Pauses
 	minWorkerID    int64
@@ -69,7 +70,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
 		config:         newConfig(),
 		table:          DefaultTable,
-		node:           DetectNode,
+		node:           detectNode,
 		attemptTimeout: 10 * time.Second,
 		backoff:        backoff.Pauses{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second},
 		minWorkerID:    1,

@@ -11,14 +11,17 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 )
 
-var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}
+var (
+	testNode     = node{"host-1", "8080", kindActual}
+	withTestNode = WithNode("host-1", "8080")
+)
 
 // newMockDisposable returns a Disposable on a mock of a database, for use in a synctest bubble. It
 // logs nothing and does not check the server's settings.
 func newMockDisposable(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
 	t.Helper()
 	db, m, _ := fakedb.Mock(t, sqlmock.QueryMatcherEqual)
-	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode), quiet}, opts...)...)
+	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{withTestNode, quiet}, opts...)...)
 	d.settingsChecked.Store(true)
 	return d, m
 }

@@ -21,7 +21,7 @@ func TestDisposableDriverPanics(t *testing.T) {
 			d := panicking(&prefix)
 			db := sql.OpenDB(d)
 			defer db.Close()
-			a := NewDisposable(db, WithNode(testNode), WithVerification(Verification{}))
+			a := NewDisposable(db, withTestNode, WithVerification(Verification{}))
 			if v := panicOf(func() { a.Assign(t.Context(), Request{}) }); v != "in "+statement {
 				t.Errorf("%s: the panic of Assign is %v", statement, v)
 			}
@@ -51,7 +51,7 @@ func TestVerifiedLeaseDriverPanics(t *testing.T) {
 			d := panicking(&prefix)
 			db := sql.OpenDB(d)
 			defer db.Close()
-			l, err := NewDisposable(db, WithNode(testNode), WithVerification(Verification{})).Assign(t.Context(), Request{})
+			l, err := NewDisposable(db, withTestNode, WithVerification(Verification{})).Assign(t.Context(), Request{})
 			if err != nil {
 				t.Fatal(err)
 			}

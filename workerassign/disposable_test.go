@@ -66,9 +66,8 @@ func TestD11DisposableOptions(t *testing.T) {
 		{nil, "an option is nil"},
 		{WithTable(""), `table name "" has an empty part`},
 		{WithTable("a.b.c"), `table name "a.b.c" has more than one dot`},
-		{WithNode(Node{Port: "1", Type: Actual}), "host name is empty"},
-		{WithNode(Node{HostName: "h", Type: Actual}), "port is empty"},
-		{WithNode(Node{HostName: "h", Port: "1"}), "type is 0; must be 1 (container) to 3 (fake)"},
+		{WithNode("", "1"), `the node's host name is "", and its port is "1"; must not be empty`},
+		{WithNode("h", ""), `the node's host name is "h", and its port is ""; must not be empty`},
 		{WithTimeout(0), "timeout is 0s; must be greater than 0"},
 		{WithTimeout(-time.Second), "timeout is -1s; must be greater than 0"},
 		{WithAttemptTimeout(0), "attempt timeout is 0s; must be greater than 0"},
@@ -107,11 +106,6 @@ func TestDisposableOptionBounds(t *testing.T) {
 	})
 	db := sql.OpenDB(&fakedb.Server{})
 	defer db.Close()
-	for _, kind := range []NodeType{Container, Actual, Fake} {
-		if err := NewDisposable(db, WithNode(Node{HostName: "h", Port: "1", Type: kind})).cfg.err; err != nil {
-			t.Errorf("a node of type %d: %v", kind, err)
-		}
-	}
 	const year = 365 * 24 * time.Hour
 	if err := NewDisposable(db, WithVerification(Verification{Horizon: year, Fencing: year, Skew: year})).cfg.err; err != nil {
 		t.Error(err)

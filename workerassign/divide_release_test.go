@@ -146,8 +146,8 @@ func TestInvariant1DivideRenewalWaits(t *testing.T) {
 				<-gate
 				return nil, errLeaseGone
 			}
-			if err := r.RefuseRenewal("it", "another"); err != nil {
-				return nil, err
+			if r.Renewal {
+				return nil, ErrRenewal
 			}
 			return disposableLease{workerID: int64(calls)}, nil
 		}), 1)

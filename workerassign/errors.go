@@ -20,13 +20,13 @@ var (
 	ErrWidth = errors.New("workerassign: worker ID too wide")
 
 	// ErrInUse is returned by Assign of Static while the worker ID is leased, and by Assign of
-	// StaticFile and Saved while another generator or process has the file. After the release of that
+	// StaticFile and recycled.Saved while another generator or process has the file. After the release of that
 	// lease, Assign succeeds again.
 	ErrInUse = workerfile.ErrInUse
 
 	// ErrRenewal is returned by Assign for a renewal (Request.Renewal) if the assigner's state may have been copied
-	// with the process, so that it could grant both copies the same lease: by Static, StaticFile, File, Saved, and
-	// package recycled on a store without a clock of its own.
+	// with the process, so that it could grant both copies the same lease: by Static, StaticFile, File, recycled.Saved,
+	// and recycled.Assigner on a store without a clock of its own.
 	ErrRenewal = errors.New("workerassign: the lease cannot be renewed")
 
 	// ErrReleased is returned by Reserve of a lease that was released.
@@ -58,13 +58,13 @@ var (
 	// succeeded.
 	ErrGaveUp = errors.New("workerassign: gave up")
 
-	// ErrCorrupt is returned by File, StaticFile, Saved and the store of filestore.New if the content of
-	// the file is not what they wrote, or if the file is missing; and by StaticFile and Saved if the
+	// ErrCorrupt is returned by File, StaticFile, recycled.Saved and the store of filestore.New if the content of
+	// the file is not what they wrote, or if the file is missing; and by StaticFile and recycled.Saved if the
 	// file is a copy. They never start from the beginning in this case, because they would assign the
 	// same worker IDs a second time.
 	ErrCorrupt = workerfile.ErrCorrupt
 
-	// ErrFile is returned by File, StaticFile, Saved and the store of filestore.New if the file cannot be
+	// ErrFile is returned by File, StaticFile, recycled.Saved and the store of filestore.New if the file cannot be
 	// read, locked or written. It wraps the error of the operating system.
 	ErrFile = workerfile.ErrFile
 )

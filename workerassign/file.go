@@ -68,8 +68,9 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	if err := f.usable(); err != nil {
 		return nil, err
 	}
-	if err := r.RefuseRenewal("the counter in "+f.file.Path, "create one with an assigner whose state is not on this machine"); err != nil {
-		return nil, err
+	if r.Renewal {
+		return nil, fmt.Errorf("%w: the counter in %s may have been copied with this process: close the generator, and create one with an assigner whose state is not on this machine",
+			ErrRenewal, f.file.Path)
 	}
 	n, err := f.change(ctx, r, func(last int64) int64 { return last + 1 })
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 type assignment struct {
 	d    *Disposable
 	log  *safelog.Queue
-	node Node
+	node node
 
 	// With WithVerification: the token in the row of the current attempt, and the server's clock at its insert.
 	token      string
@@ -87,15 +87,15 @@ func (t *assignment) insertRow(ctx context.Context, a *sqlattempt.Attempt, targe
 // execInsert executes the insert statement and returns the key.
 func (t *assignment) execInsert(ctx context.Context, a *sqlattempt.Attempt, target *insertTarget) (int64, error) {
 	returnsKey := target.Kind == sqlattempt.Postgres
-	node := Node{HostName: fitColumn(t.node.HostName), Port: fitColumn(t.node.Port), Type: t.node.Type}
+	n := node{fitColumn(t.node.hostName), fitColumn(t.node.port), t.node.kind}
 	if t.d.cfg.verification != nil && returnsKey {
 		return 0, sqlattempt.Found(fmt.Errorf("%w: WithVerification does not support PostgreSQL", ErrOption), sqlattempt.ReasonVerificationPostgres)
 	}
 	if t.d.cfg.verification != nil {
 		t.token = rand.Text() // of its own for each attempt, which may insert a row of its own (R4)
-		node.Port = verifiedPort(t.node.Port, t.token)
+		n.port = verifiedPort(t.node.port, t.token)
 	}
-	statement, args := target.insert(target.table, node)
+	statement, args := target.insert(target.table, n)
 	if !returnsKey {
 		result, err := a.Exec(ctx, "the insert", statement, args...)
 		if err != nil {

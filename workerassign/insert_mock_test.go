@@ -33,12 +33,12 @@ func (d *refusedDB) Conn(context.Context) (*sql.Conn, error) {
 func TestIdleConnectionsAreTriedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &refusedDB{idle: 3}
-		d := NewDisposable(db, WithNode(testNode), quiet, WithBackoff(time.Minute, time.Minute), WithTimeout(time.Second))
+		d := NewDisposable(db, withTestNode, quiet, WithBackoff(time.Minute, time.Minute), WithTimeout(time.Second))
 		if _, err := d.Assign(t.Context(), Request{}); !errors.Is(err, ErrGaveUp) || db.calls != 1+3 {
 			t.Errorf("Assign() = %v after %d calls without a pause; want 4, one for each idle connection and a new one", err, db.calls)
 		}
 		db.calls = 0
-		d = NewDisposable(db, WithNode(testNode), quiet, WithBackoff(time.Second, time.Second), WithTimeout(10*time.Second))
+		d = NewDisposable(db, withTestNode, quiet, WithBackoff(time.Second, time.Second), WithTimeout(10*time.Second))
 		if _, err := d.Assign(t.Context(), Request{}); !errors.Is(err, ErrGaveUp) || db.calls < 3+10 || db.calls > 3+21 {
 			t.Errorf("Assign() = %v after %d calls in 10 s with pauses of 0.5 to 1 s", err, db.calls)
 		}
@@ -52,7 +52,7 @@ func TestAdviceOfPoolWithoutLimit(t *testing.T) {
 			db := sql.OpenDB(fakedb.Blocked{})
 			defer db.Close()
 			db.SetMaxOpenConns(limit)
-			d := NewDisposable(db, WithNode(testNode), quiet, WithTimeout(time.Second))
+			d := NewDisposable(db, withTestNode, quiet, WithTimeout(time.Second))
 			if _, err := d.Assign(t.Context(), Request{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("with the limit %d Assign() = %v, want the advice %q", limit, err, want)
 			}
@@ -92,7 +92,7 @@ func newPrefixDisposable(t *testing.T, driverName string, opts ...DisposableOpti
 		}
 		return nil
 	}))
-	d := NewDisposable(sqlx.NewDb(db, driverName), append([]DisposableOption{WithNode(testNode), quiet}, opts...)...)
+	d := NewDisposable(sqlx.NewDb(db, driverName), append([]DisposableOption{withTestNode, quiet}, opts...)...)
 	d.settingsChecked.Store(true)
 	return d, m
 }

@@ -13,7 +13,7 @@ type insertTarget struct {
 	sqlattempt.Dialect
 	isGuess   bool   // whether the dialect is MySQL's only because the driver does not show the kind of the server
 	table     string // quoted
-	insert    func(quoted string, n Node) (statement string, args []any)
+	insert    func(quoted string, n node) (statement string, args []any)
 	findRisks func(ctx context.Context, conn *sql.Conn, quoted string) []sqlattempt.Risk
 
 	reasonTooLow, reasonKey sqlattempt.Reason
@@ -24,11 +24,11 @@ type insertTarget struct {
 //
 // A server with synchronous_commit = off acknowledges commits before they are durable. So the statement sets
 // it to on, for its transaction only. It does not change any other value.
-func postgresInsertStatement(quoted string, n Node) (statement string, args []any) {
+func postgresInsertStatement(quoted string, n node) (statement string, args []any) {
 	return "INSERT INTO " + quoted +
 		" (host_name, port, type, launch_date, modified, created)" +
 		" VALUES ($1, $2, $3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)" +
-		" RETURNING id, " + sqlattempt.WaitForCommit, []any{n.HostName, n.Port, int(n.Type)}
+		" RETURNING id, " + sqlattempt.WaitForCommit, []any{n.hostName, n.port, n.kind}
 }
 
 // setServerKind sets the target of the Disposable. If the kind of the server is not known, MySQL's dialect is tried first, see

@@ -21,7 +21,7 @@ func (e sqlStateError) SQLState() string { return string(e) }
 func TestUnknownDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mocked, m := newMockDisposable(t)
-		d := NewDisposable(mocked.db.(*sqlx.DB).DB, WithNode(testNode), WithBackoff(time.Hour, time.Hour))
+		d := NewDisposable(mocked.db.(*sqlx.DB).DB, withTestNode, WithBackoff(time.Hour, time.Hour))
 		d.settingsChecked.Store(true)
 		begin := time.Now()
 		expectInsert(m).WillReturnError(sqlStateError("42601"))

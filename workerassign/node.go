@@ -1,7 +1,6 @@
 package workerassign
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -11,55 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// NodeType is the value of the column TYPE: the kind of node that received a worker ID.
-type NodeType int
-
-// The node types of Baidu's UidGenerator.
+// The kinds of nodes in Baidu's UidGenerator. Its third one, 3 (fake), is not used.
 const (
-	Container NodeType = 1
-	Actual    NodeType = 2 // a physical or virtual machine
-	Fake      NodeType = 3
+	kindContainer = 1
+	kindActual    = 2 // a physical or virtual machine
 )
 
 // columnLength is the length of the columns HOST_NAME and PORT, in characters.
 const columnLength = 64
 
-// Node describes the node that received a worker ID. Its values are stored in the row for people
-// to read. They have no influence on worker IDs.
-type Node struct {
-	HostName string // if longer than 64 characters, only the last 64 are stored
-	Port     string // if longer than 64 characters, only the last 64 are stored
-	Type     NodeType
+// node describes the node that received a worker ID. Its values are stored in the row, see WithNode.
+type node struct {
+	hostName, port string
+	kind           int // the column TYPE
 }
 
-// validate returns an error if a field of a Node that the caller passed is invalid.
-func (n Node) validate() error {
-	switch {
-	case n.HostName == "":
-		return fmt.Errorf("the node's host name is empty; must not be empty")
-	case n.Port == "":
-		return fmt.Errorf("the node's port is empty; must not be empty")
-	case n.Type < Container || n.Type > Fake:
-		return fmt.Errorf("the node's type is %d; must be %d (container) to %d (fake)", n.Type, Container, Fake)
-	}
-	return nil
-}
+// detectNode returns a description of this node, by the rules that WithNode names.
+func detectNode() node { return systemEnvironment().detect() }
 
-// DetectNode returns a description of this node. It uses the first of these rules that applies:
-//
-//   - If the environment variable JPAAS_HOST is set, and JPAAS_HTTP_PORT or else
-//     JPAAS_HOST_PORT_8080, the node is a container with that host name and port, as in Baidu's
-//     UidGenerator.
-//   - If KUBERNETES_SERVICE_HOST is set or the file /.dockerenv exists, the node is a container with
-//     the host name of the pod or container.
-//   - Otherwise the node is a machine. Its name is its first IPv4 address that is not a loopback or
-//     link-local address, else such an IPv6 address, else its host name.
-//
-// Without a port in the environment, the port is "<milliseconds>-<random number below 100000>", as
-// in Baidu's UidGenerator. The milliseconds are the Unix time.
-func DetectNode() Node { return systemEnvironment().detect() }
-
-// environment is the information that DetectNode uses. Tests replace it.
+// environment is the information that detectNode uses. Tests replace it.
 type environment struct {
 	getenv   func(string) string
 	hostname func() (string, error)
@@ -80,23 +49,23 @@ func systemEnvironment() environment {
 	}
 }
 
-func (e environment) detect() Node {
+func (e environment) detect() node {
 	if host := e.getenv("JPAAS_HOST"); host != "" {
 		// A host without a port, or a port without a host, is not an error: the next rule applies.
 		for _, name := range []string{"JPAAS_HTTP_PORT", "JPAAS_HOST_PORT_8080"} {
 			if port := e.getenv(name); port != "" {
-				return Node{HostName: host, Port: port, Type: Container}
+				return node{hostName: host, port: port, kind: kindContainer}
 			}
 		}
 	}
 	port := strconv.FormatInt(e.now().UnixMilli(), 10) + "-" + strconv.Itoa(e.random(100_000))
 	if e.getenv("KUBERNETES_SERVICE_HOST") != "" || e.exists("/.dockerenv") {
-		return Node{HostName: e.bestHostName(), Port: port, Type: Container}
+		return node{hostName: e.bestHostName(), port: port, kind: kindContainer}
 	}
 	if addr := e.firstAddress(); addr != "" {
-		return Node{HostName: addr, Port: port, Type: Actual}
+		return node{hostName: addr, port: port, kind: kindActual}
 	}
-	return Node{HostName: e.bestHostName(), Port: port, Type: Actual}
+	return node{hostName: e.bestHostName(), port: port, kind: kindActual}
 }
 
 // bestHostName returns the host name, or "unknown" if there is none.

@@ -42,21 +42,21 @@ func TestDetectNode(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		env  environment
-		want Node
+		want node
 	}{
 		{"JPAAS with its first port", testEnvironment(map[string]string{"JPAAS_HOST": "h", "JPAAS_HTTP_PORT": "80", "JPAAS_HOST_PORT_8080": "81"}, true, "n"),
-			Node{"h", "80", Container}},
+			node{"h", "80", kindContainer}},
 		{"JPAAS with its second port", testEnvironment(map[string]string{"JPAAS_HOST": "h", "JPAAS_HOST_PORT_8080": "81"}, false, "n"),
-			Node{"h", "81", Container}},
+			node{"h", "81", kindContainer}},
 		{"Kubernetes", testEnvironment(map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, false, "pod-7", "10.1.1.1/8"),
-			Node{"pod-7", generated, Container}},
-		{"a container", testEnvironment(nil, true, "3f9a", "172.17.0.2/16"), Node{"3f9a", generated, Container}},
-		{"a container without a name", testEnvironment(map[string]string{"HOSTNAME": "env"}, true, ""), Node{"env", generated, Container}},
+			node{"pod-7", generated, kindContainer}},
+		{"a container", testEnvironment(nil, true, "3f9a", "172.17.0.2/16"), node{"3f9a", generated, kindContainer}},
+		{"a container without a name", testEnvironment(map[string]string{"HOSTNAME": "env"}, true, ""), node{"env", generated, kindContainer}},
 		{"a machine", testEnvironment(nil, false, "n", "127.0.0.1/8", "fe80::1/64", "2001:db8::1/64", "192.168.1.9/24"),
-			Node{"192.168.1.9", generated, Actual}},
-		{"a machine with IPv6 only", testEnvironment(nil, false, "n", "::1/128", "2001:db8::1/64"), Node{"2001:db8::1", generated, Actual}},
-		{"a machine without addresses", testEnvironment(nil, false, "n", "127.0.0.1/8"), Node{"n", generated, Actual}},
-		{"a machine without addresses and host name", testEnvironment(nil, false, ""), Node{"unknown", generated, Actual}},
+			node{"192.168.1.9", generated, kindActual}},
+		{"a machine with IPv6 only", testEnvironment(nil, false, "n", "::1/128", "2001:db8::1/64"), node{"2001:db8::1", generated, kindActual}},
+		{"a machine without addresses", testEnvironment(nil, false, "n", "127.0.0.1/8"), node{"n", generated, kindActual}},
+		{"a machine without addresses and host name", testEnvironment(nil, false, ""), node{"unknown", generated, kindActual}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.env.detect(); got != tt.want {
@@ -86,11 +86,11 @@ func TestD13IncompleteEnvironment(t *testing.T) {
 		{"JPAAS_HOST_PORT_8080": "81"},
 		{"JPAAS_HOST": "", "JPAAS_HTTP_PORT": "80"},
 	} {
-		want := Node{"192.168.1.9", "1700000000123-42", Actual}
+		want := node{"192.168.1.9", "1700000000123-42", kindActual}
 		if got := testEnvironment(vars, false, "n", "192.168.1.9/24").detect(); got != want {
 			t.Errorf("with %v detect() = %+v, want %+v", vars, got, want)
 		}
-		want = Node{"n", "1700000000123-42", Container}
+		want = node{"n", "1700000000123-42", kindContainer}
 		if got := testEnvironment(vars, true, "n", "192.168.1.9/24").detect(); got != want {
 			t.Errorf("with %v in a container detect() = %+v, want %+v", vars, got, want)
 		}
@@ -98,11 +98,11 @@ func TestD13IncompleteEnvironment(t *testing.T) {
 }
 
 func TestDetectNodeOnThisSystem(t *testing.T) {
-	n := DetectNode()
-	if err := n.validate(); err != nil {
-		t.Error(err)
+	n := detectNode()
+	if n.hostName == "" || n.port == "" || n.kind != kindContainer && n.kind != kindActual {
+		t.Errorf("%+v has no name, port or kind", n)
 	}
-	if fitColumn(n.HostName) != n.HostName || fitColumn(n.Port) != n.Port {
+	if fitColumn(n.hostName) != n.hostName || fitColumn(n.port) != n.port {
 		t.Errorf("%+v does not fit its columns", n)
 	}
 }

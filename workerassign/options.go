@@ -13,14 +13,15 @@ import (
 // DefaultTimeout bounds Assign of Disposable, File and package recycled if its context has no deadline.
 const DefaultTimeout = 30 * time.Second
 
-// The defaults of recycled worker IDs (package recycled), of WithVerification and of StaticFile. With these, and with the defaults of package uid, a generator can borrow up to 24
-// seconds, and after a failover of a store that can lose writes, new leases begin 110 seconds later.
+// The defaults of recycled worker IDs (package recycled), of WithVerification and of StaticFile. With these, and with the
+// defaults of package uid, a generator can borrow up to 24 seconds, and after a failover of a store that can lose writes,
+// new leases begin 110 seconds later.
 // doc/fleet.md says how to choose other values.
 const (
 	DefaultHorizon    = 75 * time.Second // H, the horizon: recycled.WithHorizon, Verification, WithFileHorizon
 	DefaultFencing    = 30 * time.Second // F, recycled.WithFencing, Verification
 	DefaultSkew       = 5 * time.Second  // M, recycled.WithSkew, Verification
-	DefaultClockBound = 5 * time.Second  // B, recycled.WithClockBound
+	DefaultClockBound = 5 * time.Second  // B, recycled.WithClockBound, Verification
 )
 
 // A DisposableOption configures a Disposable. If its value is invalid, Assign returns an error that
@@ -101,15 +102,23 @@ func WithTable(name string) DisposableOption {
 	})
 }
 
-// WithNode sets the description of this node that is stored in the row. The default is the result of
-// DetectNode.
-func WithNode(n Node) DisposableOption {
+// WithNode sets the host name and the port of this node that are stored in the row. They are for people to read, and
+// have no influence on worker IDs. Neither may be empty. If one has more than 64 characters, only the last 64 are stored.
+// The type in the row is then 2, a machine, also in a container. Without this option, the first of these rules applies:
+//
+//   - If the environment variable JPAAS_HOST is set, and JPAAS_HTTP_PORT or else JPAAS_HOST_PORT_8080, the node is a
+//     container with that host name and port, as in Baidu's UidGenerator. The type of a container is 1.
+//   - If KUBERNETES_SERVICE_HOST is set or the file /.dockerenv exists, the node is a container with the host name of
+//     the pod or container.
+//   - Otherwise the node is a machine, with the type 2. Its name is its first IPv4 address that is not a loopback or
+//     link-local address, else such an IPv6 address, else its host name.
+//
+// Without a port in the environment, the port is "<milliseconds>-<random number below 100000>", as in Baidu's
+// UidGenerator. The milliseconds are the Unix time.
+func WithNode(hostName, port string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if err := n.validate(); err != nil {
-			c.setError("%v", err)
-			return
-		}
-		c.node = func() Node { return n }
+		options.Set(&c.node, func() node { return node{hostName, port, kindActual} }, hostName != "" && port != "", c.setError,
+			"the node's host name is %q, and its port is %q; must not be empty", hostName, port)
 	})
 }
 

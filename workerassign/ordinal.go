@@ -2,8 +2,6 @@ package workerassign
 
 import (
 	"fmt"
-	"math"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -30,36 +28,11 @@ import (
 func StatefulSetOrdinal(hostname string) (int64, error) {
 	pod, _, _ := strings.Cut(hostname, ".")
 	hyphen := strings.LastIndexByte(pod, '-')
-	n, ok := parseDecimal(pod[hyphen+1:])
-	if hyphen < 1 || !ok || n > math.MaxInt32 {
+	number := pod[hyphen+1:]
+	n, err := strconv.ParseInt(number, 10, 32)
+	if hyphen < 1 || err != nil || strconv.FormatInt(n, 10) != number {
 		return 0, fmt.Errorf("%w: the host name is %q; must be the name of a pod of a StatefulSet, which ends with a hyphen and a number, such as \"orders-3\"",
 			ErrOption, hostname)
 	}
 	return n, nil
-}
-
-// WorkerIDFromEnv returns the worker ID in the environment variable with the given name: a decimal number
-// from 0 without a sign, spaces or leading zeros. If the variable is not set, or has another value, the error
-// wraps ErrOption. For example, the pod template of a StatefulSet can set a variable to the pod's ordinal from
-// its label apps.kubernetes.io/pod-index.
-func WorkerIDFromEnv(name string) (int64, error) {
-	text, found := os.LookupEnv(name)
-	if !found {
-		return 0, fmt.Errorf("%w: the environment variable %q is not set; must be a worker ID", ErrOption, name)
-	}
-	n, ok := parseDecimal(text)
-	if !ok {
-		return 0, fmt.Errorf("%w: the environment variable %q is %q; must be a worker ID, a decimal number from 0 to %d without a sign, spaces or leading zeros",
-			ErrOption, name, text, int64(math.MaxInt64))
-	}
-	return n, nil
-}
-
-// parseDecimal returns the number that FormatInt writes as s. It refuses negative numbers.
-func parseDecimal(s string) (int64, bool) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 || strconv.FormatInt(n, 10) != s {
-		return 0, false
-	}
-	return n, true
 }

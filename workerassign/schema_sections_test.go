@@ -40,7 +40,7 @@ func TestSchemaServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		host, port, _ := strings.Cut(cfg.Addr, ":")
-		chinese := workerassign.WithNode(workerassign.Node{HostName: "主机-1", Port: "8080", Type: workerassign.Actual})
+		chinese := workerassign.WithNode("主机-1", "8080")
 		for run := range int64(3) {
 			script, err := os.Open("../schema.sql")
 			if err != nil {

@@ -120,8 +120,8 @@ func TestAutoIncrementIncrement(t *testing.T) {
 func TestLongValues(t *testing.T) {
 	db, _ := mariadbtest.Connect(t)
 	testserver.RunScript(t, db, ringuid.MySQLSchema())
-	node := workerassign.Node{HostName: strings.Repeat("höst", 40) + "-7", Port: strings.Repeat("9", 100) + "1", Type: workerassign.Fake}
-	if _, err := workerassign.NewDisposable(db, workerassign.WithNode(node)).Assign(context.Background(), workerassign.Request{}); err != nil {
+	node := workerassign.WithNode(strings.Repeat("höst", 40)+"-7", strings.Repeat("9", 100)+"1")
+	if _, err := workerassign.NewDisposable(db, node).Assign(context.Background(), workerassign.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	var got []tableRow

@@ -49,8 +49,8 @@ func (s *staticAssigner) Assign(_ context.Context, r Request) (Lease, error) {
 	if s.id < 0 {
 		return nil, fmt.Errorf("%w: static worker ID is %d; must be at least 0", ErrOption, s.id)
 	}
-	if err := r.RefuseRenewal(fmt.Sprintf("static worker ID %d", s.id), "create one with another worker ID"); err != nil {
-		return nil, err
+	if r.Renewal {
+		return nil, fmt.Errorf("%w: static worker ID %d may have been copied with this process: close the generator, and create one with another worker ID", ErrRenewal, s.id)
 	}
 	now := r.Time().Round(0) // without a lock, because the clock is the user's
 	l, err := s.newLease(r, now)

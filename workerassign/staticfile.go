@@ -98,8 +98,9 @@ func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
 	}
-	if err := r.RefuseRenewal(fmt.Sprintf("static worker ID %d, and perhaps the file %s,", s.id, s.file.Path), "create one with another worker ID and file"); err != nil {
-		return nil, err
+	if r.Renewal {
+		return nil, fmt.Errorf("%w: static worker ID %d, and perhaps the file %s, may have been copied with this process: close the generator, and create one with another worker ID and file",
+			ErrRenewal, s.id, s.file.Path)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("workerassign: %s was not opened: %w", s.file.Path, context.Cause(ctx))

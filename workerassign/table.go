@@ -16,9 +16,9 @@ const DefaultTable = "WORKER_NODE"
 // It has no parameters, so that it needs no prepared statement: with prepared statements on a Galera cluster, MariaDB
 // 10.11 has hidden from clients that a transaction was rolled back (measured with SELECT and UPDATE, not with this
 // statement).
-func insertStatement(quoted string, n Node) (statement string, args []any) {
+func insertStatement(quoted string, n node) (statement string, args []any) {
 	return "INSERT INTO " + quoted +
 		" (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
-		" VALUES (" + sqlattempt.MySQLText(n.HostName) + ", " + sqlattempt.MySQLText(n.Port) + ", " + strconv.Itoa(int(n.Type)) +
+		" VALUES (" + sqlattempt.MySQLText(n.hostName) + ", " + sqlattempt.MySQLText(n.port) + ", " + strconv.Itoa(n.kind) +
 		", CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)", nil
 }

@@ -24,7 +24,7 @@ var verification = workerassign.Verification{Horizon: 6 * time.Second, Fencing: 
 func verified(t *testing.T, db workerassign.DB) workerassign.Lease {
 	t.Helper()
 	l, err := workerassign.NewDisposable(db, workerassign.WithVerification(verification), discardLog(),
-		workerassign.WithNode(workerassign.Node{HostName: "host-1", Port: "8080", Type: workerassign.Actual})).Assign(t.Context(), workerassign.Request{})
+		workerassign.WithNode("host-1", "8080")).Assign(t.Context(), workerassign.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func TestStoreOnCluster(t *testing.T) {
 	servers, endpoints := startCluster(t, steadyLeader)
 	none := "TestStore has it, on one server"
 	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) recycled.Store {
+		New: func(tb testing.TB, pool string) recycled.Store {
 			return New(dial(tb, endpoints...), WithPrefix("tests/"+pool+"/"))
 		},
 		Faults: assigntest.Faults{

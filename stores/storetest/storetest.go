@@ -54,8 +54,8 @@ func Run(t *testing.T, h Harness) {
 	}
 	t.Run("slots", func(t *testing.T) {
 		assigntest.RunStoreTests(t, assigntest.Harness{
-			NewStore: func(tb testing.TB, name string) recycled.Store { return h.New(tb, name) },
-			Faults:   h.Slots,
+			New:    func(tb testing.TB, name string) recycled.Store { return h.New(tb, name) },
+			Faults: h.Slots,
 		})
 	})
 	t.Run("tags", func(t *testing.T) {

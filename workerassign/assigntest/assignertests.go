@@ -12,12 +12,12 @@ import (
 // An AssignerHarness gives RunAssignerTests assigners to test, and faults.
 type AssignerHarness struct {
 	// NewAssigner returns a new assigner on the pool of the given name, as another process would have it.
-	// The first assigner of a name finds an empty store. Names are those of Harness.NewStore. NewAssigner may use
+	// The first assigner of a name finds an empty store. Names are those of Harness.New. NewAssigner may use
 	// tb.Cleanup.
 	//
-	// An assigner on a new pool must not have a floor: for Recycled, use CreatePool. To test leases that
-	// were not released too, let their worker IDs become free soon: for Recycled, use WithClockBound and
-	// WithSkew with some tenths of a second, if the clocks allow that.
+	// An assigner on a new pool must not have a floor: for a recycled.Assigner, use recycled.CreatePool. To test leases
+	// that were not released too, let their worker IDs become free soon: for a recycled.Assigner, use
+	// recycled.WithClockBound and WithSkew with some tenths of a second, if the clocks allow that.
 	NewAssigner func(tb testing.TB, pool string) workerassign.Assigner
 
 	// Faults are those of the store.
@@ -27,7 +27,7 @@ type AssignerHarness struct {
 	// the tests of rule R6 are skipped.
 	Horizon time.Duration
 
-	// HostBound is by how much a host's clock may differ from the store's (the clock bound B of Recycled).
+	// HostBound is by how much a host's clock may differ from the store's (recycled.WithClockBound).
 	// 0 means that the assigner does not compare them: then the test of rule R8 is skipped.
 	HostBound time.Duration
 

@@ -228,7 +228,7 @@ func TestBrokenStores(t *testing.T) {
 			t.Parallel()
 			s := newMemoryServer(tt.opts...)
 			h := s.harness()
-			h.NewStore = func(_ testing.TB, pool string) recycled.Store {
+			h.New = func(_ testing.TB, pool string) recycled.Store {
 				broken := tt.broken
 				broken.Memory = s.pool(pool)
 				return broken

@@ -141,13 +141,13 @@ func queryByName(match func(name, query string) bool) func(*Memory, context.Cont
 	}
 }
 
-func (m *Memory) startWithSameHistory() {
+func (m *server) startWithSameHistory() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.down = false
 }
 
-func (m *Memory) deliverUnchecked() {
+func (m *server) deliverUnchecked() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range m.delayed {

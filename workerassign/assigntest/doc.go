@@ -10,7 +10,7 @@
 //	func TestStore(t *testing.T) {
 //		server := startServer(t)
 //		assigntest.RunStoreTests(t, assigntest.Harness{
-//			NewStore: func(tb testing.TB, pool string) recycled.Store {
+//			New: func(tb testing.TB, pool string) recycled.Store {
 //				return mystore.New(server.Dial(tb), mystore.WithPrefix(pool))
 //			},
 //			Faults: assigntest.Faults{

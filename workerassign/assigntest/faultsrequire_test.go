@@ -33,7 +33,7 @@ func TestFaultsRequire(t *testing.T) {
 	if r := runCase(t, "KilledDuringWrites", h); len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "remove one of them") {
 		t.Errorf("with Kill and a reason why there is none: %q, want a failure", r.Failures)
 	}
-	if r := runCase(t, "Empty", Harness{}); len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "NewStore") {
-		t.Errorf("without NewStore: %q, want a failure that names it", r.Failures)
+	if r := runCase(t, "Empty", Harness{}); len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "Harness.New") {
+		t.Errorf("without New: %q, want a failure that names it", r.Failures)
 	}
 }

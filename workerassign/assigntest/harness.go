@@ -13,10 +13,10 @@ import (
 
 // A Harness gives RunStoreTests stores to test, and faults.
 type Harness struct {
-	// NewStore returns a new client of the pool of the given name, as another process would have it. The first
+	// New returns a new client of the pool of the given name, as another process would have it. The first
 	// client of a name finds an empty store. A name consists of 1 to 20 characters a to z and 2 to 7,
-	// and is not used again. NewStore may use tb.Cleanup to close the client.
-	NewStore func(tb testing.TB, pool string) recycled.Store
+	// and is not used again. New may use tb.Cleanup to close the client.
+	New func(tb testing.TB, pool string) recycled.Store
 
 	Faults
 }
@@ -34,7 +34,7 @@ type Faults struct {
 	// LoseWrites calls write, and makes the store lose all or some of what write has written, even if it
 	// was acknowledged, in the way in which a store of this kind can lose it: for example, it stops the
 	// replication to a replica, calls write, kills the primary and promotes the replica. It returns when
-	// clients can use the store again, both those that exist and new ones. List it in Without if State.NoLoss is true.
+	// clients can use the store again, both those that exist and new ones. List it in Without if recycled.State.NoLoss is true.
 	LoseWrites func(tb testing.TB, write func())
 
 	// LoseRequests calls call, and makes all requests to the store get lost meanwhile: calls fail at
@@ -75,7 +75,7 @@ type Faults struct {
 // faultTimeout bounds a call during a fault.
 const faultTimeout = 10 * time.Second
 
-// maxBatch is the greatest number of slots that Recycled writes at once.
+// maxBatch is the greatest number of slots that a recycled.Assigner writes at once.
 const maxBatch = 32
 
 // withDefaults returns f with the defaults of the fields that are 0.
@@ -128,9 +128,9 @@ type storeTest struct {
 // open returns another client of the pool.
 func (t *storeTest) open() recycled.Store {
 	t.Helper()
-	s := t.h.NewStore(t.TB, t.pool)
+	s := t.h.New(t.TB, t.pool)
 	if s == nil {
-		t.Fatalf("NewStore returned nil")
+		t.Fatalf("New returned nil")
 	}
 	return s
 }

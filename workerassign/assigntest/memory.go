@@ -12,13 +12,19 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Memory is a recycled.Store that keeps one pool in memory. It is a server and a client of it in one,
-// and has methods that inject faults. It starts no goroutines and never sleeps, so a simulation can use it.
-// NewMemory returns one. All methods are safe for concurrent use.
+// Memory is a recycled.Store that keeps one pool in memory. It is a server and a client of it in one, and has
+// methods that inject faults; Client returns other clients. It starts no goroutines and never sleeps, so a simulation
+// can use it. NewMemory returns one. All methods are safe for concurrent use.
 //
 // Memory checks what it is given: a record with a time that is not a whole millisecond, for example, is an
 // error that wraps workerassign.ErrPermanent.
 type Memory struct {
+	*server
+	name string
+}
+
+// server is the store of a Memory.
+type server struct {
 	clock     func() time.Time
 	noLoss    bool
 	hostClock bool
@@ -67,73 +73,57 @@ func (a freeSlot) compare(b freeSlot) int {
 }
 
 // A MemoryOption configures a Memory.
-type MemoryOption interface{ apply(*Memory) }
+type MemoryOption interface{ apply(*server) }
 
-type memoryOption func(*Memory)
+type memoryOption func(*server)
 
-func (o memoryOption) apply(c *Memory) { o(c) }
+func (o memoryOption) apply(c *server) { o(c) }
 
 // WithClock sets the store's clock. The default is time.Now.
 func WithClock(now func() time.Time) MemoryOption {
-	return memoryOption(func(m *Memory) { m.clock = now })
+	return memoryOption(func(m *server) { m.clock = now })
 }
 
 // WithNoLoss makes the store one that loses no acknowledged writes, as far as it knows: recycled.State.NoLoss is
 // true, and Start keeps the history.
-func WithNoLoss() MemoryOption { return memoryOption(func(m *Memory) { m.noLoss = true }) }
+func WithNoLoss() MemoryOption { return memoryOption(func(m *server) { m.noLoss = true }) }
 
 // WithHostClock makes the store one that has no clock: recycled.State.HostClock is true.
-func WithHostClock() MemoryOption { return memoryOption(func(m *Memory) { m.hostClock = true }) }
+func WithHostClock() MemoryOption { return memoryOption(func(m *server) { m.hostClock = true }) }
 
 // NewMemory returns a store that has no pool yet.
 func NewMemory(opts ...MemoryOption) *Memory {
-	m := &Memory{clock: time.Now, term: 1, slots: map[int64]recycled.Slot{}, byName: map[string]map[int64]struct{}{}}
+	m := &server{clock: time.Now, term: 1, slots: map[int64]recycled.Slot{}, byName: map[string]map[int64]struct{}{}}
 	for _, o := range opts {
 		o.apply(m)
 	}
-	return m
+	return &Memory{server: m}
 }
 
 // Client returns another client of the store. Its name is in the Op of its calls, so that faults can
 // be injected into the calls of one client.
-func (m *Memory) Client(name string) recycled.Store { return memoryClient{m, name} }
-
-type memoryClient struct {
-	*Memory
-	name string
-}
-
-// Read implements recycled.Store.
-func (m *Memory) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
-	return memoryClient{m, ""}.Read(ctx, q)
-}
-
-// Write implements recycled.Store.
-func (m *Memory) Write(ctx context.Context, w recycled.Write) (bool, error) {
-	return memoryClient{m, ""}.Write(ctx, w)
-}
+func (m *Memory) Client(name string) *Memory { return &Memory{server: m.server, name: name} }
 
 // String implements recycled.Store.
 func (m *Memory) String() string { return "memory store" }
 
 // Counts returns how often the store was called.
-func (m *Memory) Counts() Counts {
+func (m *server) Counts() Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts
 }
 
 // Dump returns the whole state, without faults. It is not counted.
-func (m *Memory) Dump() recycled.State {
+func (m *server) Dump() recycled.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.read(recycled.Query{All: true}, 0)
 }
 
 // Read implements recycled.Store.
-func (c memoryClient) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
-	m := c.Memory
-	fault := m.faultOf(Op{Client: c.name, Query: &q})
+func (m *Memory) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	fault := m.faultOf(Op{Client: m.name, Query: &q})
 	if err := m.reach(ctx, fault); err != nil {
 		return recycled.State{}, err
 	}
@@ -152,7 +142,7 @@ func (c memoryClient) Read(ctx context.Context, q recycled.Query) (recycled.Stat
 }
 
 // read returns the state before the last lag writes. The caller must hold the lock.
-func (m *Memory) read(q recycled.Query, lag int) recycled.State {
+func (m *server) read(q recycled.Query, lag int) recycled.State {
 	s := recycled.State{Pool: m.pool, Now: m.now(), HostClock: m.hostClock, History: m.history(), NoLoss: m.noLoss}
 	slots := m.slots
 	if lag > 0 {
@@ -196,12 +186,11 @@ func (m *Memory) read(q recycled.Query, lag int) recycled.State {
 }
 
 // Write implements recycled.Store.
-func (c memoryClient) Write(ctx context.Context, w recycled.Write) (bool, error) {
-	m := c.Memory
+func (m *Memory) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if err := checkWrite(w); err != nil {
 		return false, err
 	}
-	fault := m.faultOf(Op{Client: c.name, Write: &w})
+	fault := m.faultOf(Op{Client: m.name, Write: &w})
 	if err := m.reach(ctx, fault); err != nil {
 		return false, err
 	}
@@ -223,7 +212,7 @@ func (c memoryClient) Write(ctx context.Context, w recycled.Write) (bool, error)
 }
 
 // write compares and swaps. The caller must hold the lock.
-func (m *Memory) write(w recycled.Write) bool {
+func (m *server) write(w recycled.Write) bool {
 	if w.History != m.history() || w.Pool != nil && !w.ReplacesPool(m.pool) {
 		return false
 	}
@@ -237,7 +226,7 @@ func (m *Memory) write(w recycled.Write) bool {
 }
 
 // force writes records whatever they replace. The caller must hold the lock.
-func (m *Memory) force(w recycled.Write) {
+func (m *server) force(w recycled.Write) {
 	c := change{}
 	if w.Pool != nil {
 		before := m.pool
@@ -257,7 +246,7 @@ func (m *Memory) force(w recycled.Write) {
 }
 
 // setSlot replaces a slot, or removes it if the revision is 0. The caller must hold the lock.
-func (m *Memory) setSlot(slot recycled.Slot) {
+func (m *server) setSlot(slot recycled.Slot) {
 	id := slot.WorkerID
 	if old, ok := m.slots[id]; ok {
 		n, _ := slices.BinarySearchFunc(m.byFree, freeSlot{old.FreeAt.UnixMilli(), id}, freeSlot.compare)

@@ -92,8 +92,8 @@ func (s *memoryServer) loseWrites(write func(), lose func(*Memory, int)) {
 
 func (s *memoryServer) harness() Harness {
 	return Harness{
-		NewStore: func(_ testing.TB, pool string) recycled.Store { return s.pool(pool).Client("") },
-		Faults:   s.faults(),
+		New:    func(_ testing.TB, pool string) recycled.Store { return s.pool(pool).Client("") },
+		Faults: s.faults(),
 	}
 }
 

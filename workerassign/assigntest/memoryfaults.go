@@ -40,13 +40,13 @@ const (
 // SetFaults sets a function that decides for each call what happens to it. nil means no faults. f is called
 // without a lock, before the call reaches the server, so it may call methods of m: that is what another
 // process does just before this call.
-func (m *Memory) SetFaults(f func(Op) Fault) {
+func (m *server) SetFaults(f func(Op) Fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults = f
 }
 
-func (m *Memory) faultOf(op Op) Fault {
+func (m *server) faultOf(op Op) Fault {
 	m.mu.Lock()
 	f := m.faults
 	m.mu.Unlock()
@@ -57,7 +57,7 @@ func (m *Memory) faultOf(op Op) Fault {
 }
 
 // reach waits while the server is paused. It returns an error if the call does not reach the server.
-func (m *Memory) reach(ctx context.Context, fault Fault) error {
+func (m *server) reach(ctx context.Context, fault Fault) error {
 	if fault == LoseRequest {
 		return fmt.Errorf("%w: a request was lost", ErrFault)
 	}
@@ -78,7 +78,7 @@ func (m *Memory) reach(ctx context.Context, fault Fault) error {
 
 // Deliver makes the delayed writes whose revisions still match, in their order, and returns how many
 // that were.
-func (m *Memory) Deliver() int {
+func (m *server) Deliver() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	made := 0
@@ -92,7 +92,7 @@ func (m *Memory) Deliver() int {
 }
 
 // Writes returns how many writes were made.
-func (m *Memory) Writes() int {
+func (m *server) Writes() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.writeCount
@@ -100,7 +100,7 @@ func (m *Memory) Writes() int {
 
 // Failover loses the last n writes, as a failover to a replica does that has not received them, and
 // begins a new history. n may be 0. At most the last 4096 writes are lost.
-func (m *Memory) Failover(n int) {
+func (m *server) Failover(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lose(n)
@@ -109,14 +109,14 @@ func (m *Memory) Failover(n int) {
 
 // LoseWrites loses the last n writes without a new history, as a store does that breaks its contract.
 // At most the last 4096 writes are lost.
-func (m *Memory) LoseWrites(n int) {
+func (m *server) LoseWrites(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lose(n)
 }
 
 // lose takes back the last n writes. The caller must hold the lock.
-func (m *Memory) lose(n int) {
+func (m *server) lose(n int) {
 	kept := max(len(m.journal)-n, 0)
 	for _, c := range slices.Backward(m.journal[kept:]) {
 		if c.pool != nil {
@@ -130,7 +130,7 @@ func (m *Memory) lose(n int) {
 }
 
 // Flush loses all records, and begins a new history.
-func (m *Memory) Flush() {
+func (m *server) Flush() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pool = recycled.Pool{}
@@ -140,28 +140,28 @@ func (m *Memory) Flush() {
 }
 
 // Delete removes a slot, as an operator might do by mistake.
-func (m *Memory) Delete(workerID int64) {
+func (m *server) Delete(workerID int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.setSlot(recycled.Slot{WorkerID: workerID})
 }
 
 // DeletePool removes the pool's record and keeps the slots, as an operator might do by mistake.
-func (m *Memory) DeletePool() {
+func (m *server) DeletePool() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pool = recycled.Pool{}
 }
 
 // Kill ends the server. Calls return ErrDown until Start.
-func (m *Memory) Kill() {
+func (m *server) Kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.down = true
 }
 
 // Start starts the server again. It has a new history, unless the store has the option WithNoLoss.
-func (m *Memory) Start() {
+func (m *server) Start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.down = false
@@ -171,7 +171,7 @@ func (m *Memory) Start() {
 }
 
 // Pause stops the server: calls block until Resume, or until their contexts end.
-func (m *Memory) Pause() {
+func (m *server) Pause() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.pausedUntil == nil {
@@ -180,7 +180,7 @@ func (m *Memory) Pause() {
 }
 
 // Resume continues a server that is paused.
-func (m *Memory) Resume() {
+func (m *server) Resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.pausedUntil != nil {
@@ -190,7 +190,7 @@ func (m *Memory) Resume() {
 }
 
 // StepClock sets the store's clock forward by d, or back if d is negative.
-func (m *Memory) StepClock(d time.Duration) {
+func (m *server) StepClock(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.offset += d
@@ -199,14 +199,14 @@ func (m *Memory) StepClock(d time.Duration) {
 // SetLag makes Read return the state before the last n writes, as a replica does that is behind. The
 // clock and the history are current. The index of free slots and of names is current too, so a slot that
 // was selected by it may not match the query.
-func (m *Memory) SetLag(n int) {
+func (m *server) SetLag(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lag = n
 }
 
 // now returns the store's clock. The caller must hold the lock.
-func (m *Memory) now() time.Time { return m.clock().Add(m.offset).Round(0) }
+func (m *server) now() time.Time { return m.clock().Add(m.offset).Round(0) }
 
 // history returns the history. The caller must hold the lock.
-func (m *Memory) history() string { return fmt.Sprint("memory ", m.term) }
+func (m *server) history() string { return fmt.Sprint("memory ", m.term) }

@@ -55,8 +55,8 @@ func RunStoreTests(t *testing.T, h Harness) {
 
 // test runs one test.
 func (c storeCase) test(tb testing.TB, h Harness) {
-	if h.NewStore == nil {
-		tb.Fatal("Harness.NewStore is nil; must be set")
+	if h.New == nil {
+		tb.Fatal("Harness.New is nil; must be set")
 	}
 	h.Faults.require(tb, c.faults...)
 	h.Faults = h.Faults.withDefaults()

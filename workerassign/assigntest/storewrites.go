@@ -51,7 +51,7 @@ func testCreatePool(t *storeTest) {
 	if err := recycled.CreatePool(ctx, t.store); !errors.Is(err, recycled.ErrPoolExists) {
 		t.Fatalf("CreatePool in a store that has a pool returned %v, want ErrPoolExists", err)
 	}
-	lost := t.h.NewStore(t.TB, newPoolName())
+	lost := t.h.New(t.TB, newPoolName())
 	s = t.read(lost, recycled.Query{})
 	if !t.write(lost, slottest.Swap(s, nil, newSlot(s, 3))) {
 		t.Fatal("the write of a slot without a pool returned false, want true")

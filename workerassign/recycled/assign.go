@@ -284,10 +284,9 @@ func (a *slotAssign) read(ctx context.Context) (State, error) {
 	if err != nil {
 		return s, temporary(err)
 	}
-	if s.HostClock { // the store may be a file, which is copied with the machine
-		if err := a.req.RefuseRenewal(a.recycled.store.String()+", which has no clock of its own,", "create another one with a store that this machine has no copy of"); err != nil {
-			return s, err
-		}
+	if s.HostClock && a.req.Renewal { // the store may be a file, which is copied with the machine
+		return s, fmt.Errorf("%w: %s, which has no clock of its own, may have been copied with this process: close the generator, and create another one with a store that this machine has no copy of",
+			workerassign.ErrRenewal, a.recycled.store)
 	}
 	return s, a.recycled.checkClock(s, sent, a.req.Time())
 }

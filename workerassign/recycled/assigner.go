@@ -21,7 +21,7 @@ import (
 //
 // If the process is copied while it runs (a snapshot of a machine that is resumed twice), both copies generate the
 // same UIDs until the second one extends its lease: 12 seconds with the defaults of package uid. Then its grant is
-// void (ErrVoid), and it takes another one.
+// void (workerassign.ErrVoid), and it takes another one.
 //
 // Its leases have an end: a generator extends them ahead of need, and uses the store about every 12 seconds
 // with the defaults of package uid. If it cannot, it generates UIDs up to the end of its grant.
@@ -39,10 +39,10 @@ type Assigner struct {
 }
 
 // New returns an Assigner of the worker IDs that s keeps. It does not use the store: an invalid
-// option, or an s that is nil, is an error of Assign that wraps ErrOption.
+// option, or an s that is nil, is an error of Assign that wraps workerassign.ErrOption.
 //
 // All generators of the pool must have the same format: the layout, the epoch, the time unit, and the
-// same Prefix or Divide around the assigner. The first one decides, and Assign refuses another with an
+// same workerassign.Prefix or Divide around the assigner. The first one decides, and Assign refuses another with an
 // error that wraps ErrPoolFormat.
 func New(s Store, opts ...Option) *Assigner {
 	r := &Assigner{store: s, cfg: newConfig()}
@@ -126,9 +126,9 @@ func (e *SlotHeldError) Error() string {
 // Is reports whether target is ErrSlotHeld.
 func (e *SlotHeldError) Is(target error) bool { return target == ErrSlotHeld }
 
-// Assign implements Assigner. It blocks until it has a slot or ctx ends, or for DefaultTimeout (see
-// WithTimeout) if ctx has no deadline. It waits for a slot that is held if that becomes free before the
-// deadline; otherwise it returns a *PoolFullError or a *SlotHeldError at once.
+// Assign implements workerassign.Assigner. It blocks until it has a slot or ctx ends, or for the time of
+// WithTimeout if ctx has no deadline. It waits for a slot that is held if that becomes free before the deadline;
+// otherwise it returns a *PoolFullError or a *SlotHeldError at once.
 func (r *Assigner) Assign(ctx context.Context, req workerassign.Request) (workerassign.Lease, error) {
 	lease, err := r.assign(ctx, req, nil)
 	if err != nil {

@@ -157,7 +157,7 @@ func WithName(name string) Option {
 const maxNameLength = 128
 
 // WithWorkerID makes the assigner lease the slot of one worker ID only, for example that of the ordinal of a
-// StatefulSet pod (see StatefulSetOrdinal). Two claimants of one worker ID cannot both have it: the
+// StatefulSet pod (see workerassign.StatefulSetOrdinal). Two claimants of one worker ID cannot both have it: the
 // second waits until the slot becomes free, or Assign returns a *SlotHeldError. If the holder crashed,
 // the slot becomes free at the end of its last grant and a grace (the sum of clock bound and skew). So keep
 // grants short: use a borrow limit of seconds (uid.WithMaxBorrow), and reserve less ahead
@@ -184,7 +184,7 @@ func WithFirstWorkerID(workerID int64) Option {
 
 // WithHorizon sets the horizon H of a pool that does not exist yet: no grant reaches further beyond the
 // store's clock. If the pool exists, Assign refuses a smaller one, because the floor follows from it if the pool is
-// lost. It must be greater than the clock bound. The default is DefaultHorizon. For full
+// lost. It must be greater than the clock bound. The default is workerassign.DefaultHorizon, 75 s. For full
 // borrowing it must be at least the sum of the clock bound, the generator's borrow limit, 1.5 times what
 // it reserves ahead, and one time unit; a generator with a greater borrow limit reduces it, and logs
 // that. After a failover of a store that can lose writes, new leases begin later by F + H + M.
@@ -194,7 +194,8 @@ func WithHorizon(d time.Duration) Option {
 
 // WithFencing sets, for a pool that does not exist yet, how long an old primary of the store may go on
 // acknowledging writes until it is fenced (F). If the pool exists, Assign refuses a smaller one, on any store. It must
-// be at least 0. The default is DefaultFencing. There is no failover that it matters for in a store that loses no acknowledged writes.
+// be at least 0. The default is workerassign.DefaultFencing, 30 s. There is no failover that it matters for in a store that
+// loses no acknowledged writes.
 func WithFencing(d time.Duration) Option {
 	return option(func(c *config) {
 		options.Set(&c.fencing, d, d >= 0, c.setError, "the fencing time is %v; must be at least 0", d)
@@ -203,7 +204,7 @@ func WithFencing(d time.Duration) Option {
 
 // WithSkew sets, for a pool that does not exist yet, the greatest difference between the clocks of two
 // servers of the store, including steps of one (M). If the pool exists, Assign refuses a smaller one. It must be at
-// least 0. The default is DefaultSkew.
+// least 0. The default is workerassign.DefaultSkew, 5 s.
 func WithSkew(d time.Duration) Option {
 	return option(func(c *config) {
 		options.Set(&c.skew, d, d >= 0, c.setError, "the skew is %v; must be at least 0", d)
@@ -212,7 +213,7 @@ func WithSkew(d time.Duration) Option {
 
 // WithClockBound sets by how much this host's clock may differ from the store's (B). If it differs by
 // more, Assign returns an error that wraps ErrClockSkew. It must be greater than 0. The default is
-// DefaultClockBound.
+// workerassign.DefaultClockBound, 5 s.
 func WithClockBound(d time.Duration) Option {
 	return option(func(c *config) {
 		options.Set(&c.clockBound, d, d > 0, c.setError, "the clock bound is %v; must be greater than 0", d)

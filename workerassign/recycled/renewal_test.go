@@ -29,7 +29,7 @@ func TestInvariant1RenewalIsRefused(t *testing.T) {
 		"StaticFile": {workerassign.StaticFile(5, path("static")), "static worker ID 5, and perhaps the file " + path("static")},
 		"File":       {workerassign.NewFile(path("counter")), "the counter in " + path("counter")},
 		"Saved": {recycled.Saved(slottest.New(t, assigntest.NewMemory(),
-			recycled.WithHorizon(2*recycled.DefaultSpan)), path("saved")), "the lease in " + path("saved")},
+			recycled.WithHorizon(48*time.Hour)), path("saved")), "the lease in " + path("saved")},
 		"Recycled on a slot file": {recycled.New(slotFile), slotFile.String() + ", which has no clock of its own"},
 		"Recycled on a store without a clock": {slottest.New(t, assigntest.NewMemory(assigntest.WithHostClock())),
 			"which has no clock of its own"},

@@ -16,11 +16,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// DefaultSpan is how far ahead Saved leases a worker ID by default.
-const DefaultSpan = 24 * time.Hour
-
 // A SavedOption configures an assigner of Saved. If its value is invalid, Assign returns an error that wraps
-// ErrOption.
+// workerassign.ErrOption.
 type SavedOption interface{ applySaved(*savedConfig) }
 
 type savedConfig struct {
@@ -37,7 +34,7 @@ type savedOption func(*savedConfig)
 func (o savedOption) applySaved(c *savedConfig) { o(c) }
 
 // WithSpan sets how far ahead Saved leases a worker ID, and so how long the store may be down. It must be at
-// least a second and at most the horizon of the pool (WithHorizon). The default is DefaultSpan.
+// least a second and at most the horizon of the pool (WithHorizon). The default is 24 hours.
 func WithSpan(d time.Duration) SavedOption {
 	return savedOption(func(c *savedConfig) {
 		options.Set(&c.span, d, d >= time.Second && d <= millis.MaxDuration, c.setError, "the span is %v; must be 1s to %v", d, millis.MaxDuration)
@@ -55,28 +52,28 @@ func WithSpan(d time.Duration) SavedOption {
 // passed.
 //
 // The pool's horizon must be at least the span: create the pool with WithHorizon. Otherwise Assign returns
-// an error that wraps ErrOption. If the store can lose acknowledged writes, new leases begin later by the
+// an error that wraps workerassign.ErrOption. If the store can lose acknowledged writes, new leases begin later by the
 // horizon after a failover, so use Saved with stores that do not lose them (State.NoLoss). An operator who calls
 // Assigner.RaiseFloor must choose a floor that is later than the present and the span.
 //
 // A lease holds a lock on the file from Assign to Release, or to the end of the process: Assign returns an
-// error that wraps ErrInUse if another generator has the file, because there is one worker ID. So a
+// error that wraps workerassign.ErrInUse if another generator has the file, because there is one worker ID. So a
 // generator cannot change to another worker ID at its borrow limit; it waits for the clock. A lease that was
 // lost can be replaced by another Assign before its Release.
 //
-// The rules for the files, and the errors, are those of StaticFile: a file that is missing although it existed, a
+// The rules for the files, and the errors, are those of workerassign.StaticFile: a file that is missing although it existed, a
 // copy, and a file of another machine are refused. If neither file exists, Assign takes another slot. A
 // generator with another format than the one in the file is refused with ErrPoolFormat. A renewal (uid.Cached.Renew) is
-// refused with ErrRenewal.
+// refused with workerassign.ErrRenewal.
 //
 // One assumption is left. If the file is set back while the store is down, together with its file system, for
 // example to a snapshot of the machine, or if a machine is cloned with it, UIDs can be generated a second time:
 // up to the borrow limit if the former process has ended and the clock is right, or for up to the span if it
 // is still running. So they can if the process is copied while it runs. When the store can be reached, the second
-// process that extends the lease, after a quarter of the span, finds that it is void (ErrVoid): each extension has a fresh
-// token, which is in the file before it is in the store. Its file grants nothing any more.
+// process that extends the lease, after a quarter of the span, finds that it is void (workerassign.ErrVoid): each
+// extension has a fresh token, which is in the file before it is in the store. Its file grants nothing any more.
 func Saved(r *Assigner, path string, opts ...SavedOption) workerassign.Assigner {
-	s := &saved{recycled: r, machine: lockedfile.MachineID, storeTimeout: 5 * time.Second, cfg: savedConfig{span: DefaultSpan}}
+	s := &saved{recycled: r, machine: lockedfile.MachineID, storeTimeout: 5 * time.Second, cfg: savedConfig{span: 24 * time.Hour}}
 	options.Apply(opts, func(o SavedOption) { o.applySaved(&s.cfg) }, s.cfg.setError)
 	var err error
 	if s.file, err = workerfile.New(path, workerfile.SavedHeader); err != nil {
@@ -102,8 +99,9 @@ func (s *saved) Assign(ctx context.Context, req workerassign.Request) (workerass
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
 	}
-	if err := req.RefuseRenewal("the lease in "+s.file.Path, "create one with another file, which does not exist"); err != nil {
-		return nil, err
+	if req.Renewal {
+		return nil, fmt.Errorf("%w: the lease in %s may have been copied with this process: close the generator, and create one with another file, which does not exist",
+			workerassign.ErrRenewal, s.file.Path)
 	}
 	ctx, cancel := backoff.WithTimeout(ctx, s.recycled.cfg.timeout)
 	defer cancel()

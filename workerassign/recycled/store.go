@@ -7,7 +7,10 @@ import (
 
 // A Store keeps the slots of one pool: the worker IDs of one fleet, which an Assigner leases and uses
 // again. A store does little: it reads and compares and swaps. The Assigner does the rest, with the rules R1
-// to R8 of doc/internals/design.md, section 8. Package assigntest tests whether a store fulfils its contract.
+// to R8 of doc/internals/design.md, section 8.
+//
+// A program may implement it: package assigntest tests whether a store fulfils its contract, and package storetest does
+// that with a store that has tags too. No method will be added.
 //
 // All methods are safe for concurrent use, by any number of processes and hosts. They may block until
 // ctx ends. After an error, nothing is assumed about what the store has done.

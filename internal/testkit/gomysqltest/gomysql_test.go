@@ -62,7 +62,7 @@ func TestGoMySQLServer(t *testing.T) {
 	root.MustExec("GRANT INSERT, SELECT ON ids.WORKER_NODE TO 'service'@'%'")
 	service := mariadbtest.Open(t, fmt.Sprintf("service:secret@tcp(%s)/ids", address))
 
-	a := workerassign.NewDisposable(service, workerassign.WithNode(workerassign.Node{HostName: "h", Port: "8080", Type: workerassign.Actual}))
+	a := workerassign.NewDisposable(service, workerassign.WithNode("h", "8080"))
 	// One after the other: the in-memory tables of this server lose rows of concurrent writers, and
 	// assign the keys of lost rows a second time. The tests on MariaDB are concurrent.
 	const starts = 80

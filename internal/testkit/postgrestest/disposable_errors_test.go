@@ -80,7 +80,7 @@ func TestPermanentErrors(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer pool.Close()
-				_, err = assign(t, pool, workerassign.WithTable(tt.table), workerassign.WithServerName(s.Address()), workerassign.WithNode(workerassign.Node{HostName: "主机", Port: "1", Type: 1}),
+				_, err = assign(t, pool, workerassign.WithTable(tt.table), workerassign.WithServerName(s.Address()), workerassign.WithNode("主机", "1"),
 					workerassign.WithBackoff(time.Hour, time.Hour)) // another attempt would take an hour
 				if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table+" at "+s.Address()) {
 					t.Errorf("Assign() = %v; want %v with %q", err, tt.want, tt.text)

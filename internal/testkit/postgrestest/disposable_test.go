@@ -75,7 +75,7 @@ func TestDrivers(t *testing.T) {
 	}
 	last := int64(0)
 	for name, pool := range pools {
-		d := workerassign.NewDisposable(pool, workerassign.WithNode(workerassign.Node{HostName: "主机-'1", Port: `80"\80`, Type: workerassign.Actual}),
+		d := workerassign.NewDisposable(pool, workerassign.WithNode("主机-'1", `80"\80`),
 			workerassign.WithBackoff(time.Hour, time.Hour)) // an attempt that fails would take an hour
 		for range 2 {
 			l, err := d.Assign(t.Context(), workerassign.Request{})

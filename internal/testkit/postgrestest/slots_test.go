@@ -33,8 +33,8 @@ func TestSlotTableConformance(t *testing.T) {
 			s := newSlotServer(t, postgrestest.Start(t, "synchronous_commit=off"))
 			s.isolation = level
 			assigntest.RunStoreTests(t, assigntest.Harness{
-				NewStore: func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
-				Faults:   s.faults(),
+				New:    func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
+				Faults: s.faults(),
 			})
 		})
 	}

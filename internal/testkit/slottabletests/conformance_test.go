@@ -21,8 +21,8 @@ func TestSlotTableConformance(t *testing.T) {
 		t.Parallel()
 		s := newSlotServer(t, start(t, append([]string{strict}, mariadbtest.PrimaryFlags()...)...))
 		h := assigntest.Harness{
-			NewStore: func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
-			Faults:   s.faults(),
+			New:    func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
+			Faults: s.faults(),
 		}
 		h.LoseWrites = s.loseByPromotion
 		assigntest.RunStoreTests(t, h)
@@ -66,8 +66,8 @@ func TestSlotTableConformanceGalera(t *testing.T) {
 	t.Run("store", func(t *testing.T) {
 		faults.Pause, faults.Resume = nil, nil
 		assigntest.RunStoreTests(t, assigntest.Harness{
-			NewStore: func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
-			Faults:   faults,
+			New:    func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
+			Faults: faults,
 		})
 	})
 	t.Run("assigner", func(t *testing.T) {
