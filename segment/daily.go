@@ -24,7 +24,7 @@ var ErrClockBack = errors.New("segment: the clock went back")
 // the day before, unless WithYesterday allows it. Days are those of the time zone, also when its clocks change. If
 // the clock of the host is set back to the day before, by at most two hours, the numbers keep the later date.
 type Daily struct {
-	source Source // a Creator
+	source Creator
 	tag    string
 	digits int
 	scale  int64 // 10^digits
@@ -70,8 +70,8 @@ const (
 // NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day
 // begins. It must be the same in all processes, as the number of digits; it must not be time.Local, which depends on
 // the host, unless that is UTC. NewDaily requests the first ranges of the present day, and creates its tag if
-// necessary. The source must be a Creator. Its errors are those of New. ctx limits only NewDaily. The caller must
-// call Close.
+// necessary. The sources of stripes must be Creators, too. Its errors are those of New. ctx limits only NewDaily. The
+// caller must call Close.
 //
 // Before the first day, call CreateTag of the source once, as the example does: a Daily creates no tag in a new file
 // or in an empty store, because the store may have lost its data. A table does not require it. On a Group, call
@@ -86,7 +86,7 @@ const (
 //
 // On Redis, also create the tags of the present and of the next day before the first day (DailyTag), with a
 // TagConfig{Start: 1}. Otherwise they begin beyond the gap, because the store cannot know that they did not exist.
-func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
+func NewDaily(ctx context.Context, src Creator, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
 	cfg, err := newDailyConfig(opts)
 	if err != nil {
 		return nil, err
