@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -196,6 +197,9 @@ func (d *Daily) NextN(dst []int64) (int, error) { return d.NextNContext(context.
 func (d *Daily) NextNContext(ctx context.Context, dst []int64) (int, error) {
 	return fill(dst, func(n int64) (Range, error) { return d.Claim(ctx, n) })
 }
+
+// All returns an iterator over the numbers of Next. It ends as Sequence.All does.
+func (d *Daily) All(ctx context.Context) iter.Seq2[int64, error] { return all(ctx, d.NextContext) }
 
 // Claim takes up to n numbers of the present day. It is Sequence.Claim.
 func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {

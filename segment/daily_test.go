@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -113,6 +114,28 @@ func TestDailyClose(t *testing.T) {
 			t.Error("the Daily is not closed")
 		}
 	}
+}
+
+// All yields numbers of the present day.
+func TestDailyAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDaily(t, segmenttest.NewMemory(), time.UTC)
+		want := []int64{20000101_000001, 20000101_000002, 20000102_000001, 20000102_000002}
+		for v, err := range d.All(t.Context()) {
+			if v != want[0] || err != nil {
+				t.Fatalf("%d, %v; want %d", v, err, want[0])
+			}
+			if want = want[1:]; len(want) == 0 {
+				break
+			}
+			time.Sleep(12 * time.Hour)
+		}
+		for _, err := range (*segment.Daily)(nil).All(t.Context()) {
+			if !errors.Is(err, segment.ErrOption) {
+				t.Errorf("All of a nil *Daily yields %v", err)
+			}
+		}
+	})
 }
 
 // Parse splits numbers, and refuses those that are none.
