@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// MaxDigits is the greatest number of digits behind the date of a daily number.
-const MaxDigits = 10
+// maxDigits is the greatest number of digits behind the date of a daily number.
+const maxDigits = 10
 
 // ErrClockBack is the error of a Daily whose clock shows a time long before the day that is in use.
 var ErrClockBack = errors.New("segment: the clock went back")
@@ -68,7 +68,7 @@ const (
 	unusedBefore = 3 * time.Hour
 )
 
-// NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day
+// NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to 10. The zone decides when a day
 // begins. It must be the same in all processes, as the number of digits; it must not be time.Local, which depends on
 // the host, unless that is UTC. NewDaily requests the first ranges of the present day, and creates its tag if
 // necessary. The sources of stripes must be Creators, too. Its errors are those of New. ctx limits only NewDaily. The
@@ -99,8 +99,8 @@ func NewDaily(ctx context.Context, src Creator, tag string, digits int, zone *ti
 		return nil, err
 	}
 	switch {
-	case digits < 1 || digits > MaxDigits:
-		return nil, fmt.Errorf("%w: the number of digits is %d; must be 1 to %d", ErrOption, digits, MaxDigits)
+	case digits < 1 || digits > maxDigits:
+		return nil, fmt.Errorf("%w: the number of digits is %d; must be 1 to %d", ErrOption, digits, maxDigits)
 	case zone == nil:
 		return nil, fmt.Errorf("%w: the time zone is nil; must not be nil", ErrOption)
 	case zone == time.Local && !isUTC(zone):

@@ -28,7 +28,7 @@ func TestDailyArguments(t *testing.T) {
 			t.Errorf("%s: NewDaily = %v, want ErrOption", name, err)
 		}
 	}
-	for _, digits := range []int{-1, 0, segment.MaxDigits + 1} {
+	for _, digits := range []int{-1, 0, 11} {
 		if _, err := segment.NewDaily(t.Context(), m, "x", digits, time.UTC); !errors.Is(err, segment.ErrOption) {
 			t.Errorf("NewDaily with %d digits = %v, want ErrOption", digits, err)
 		}
@@ -84,7 +84,7 @@ func TestDailyClose(t *testing.T) {
 	for round := range 300 {
 		var clock testClock
 		clock.offset.Store(int64(time.Until(time.Now().Truncate(24*time.Hour)) + 12*time.Hour))
-		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "orders", segment.MaxDigits, time.UTC, quietOption(), segment.WithClock(clock.now))
+		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "orders", 10, time.UTC, quietOption(), segment.WithClock(clock.now))
 		if err != nil {
 			t.Fatal(err)
 		}
