@@ -172,7 +172,7 @@ type panickingIs struct{}
 func (panickingIs) Error() string { return "is" }
 func (panickingIs) Is(error) bool { panic("boom") }
 
-// A source that ignores its context and hangs delays callers only for WithMaxWait, and Close for CloseTimeout.
+// A source that ignores its context and hangs delays callers only for WithMaxWait, and Close for closeTimeout.
 func TestSourceIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newMemorySource(10)
@@ -186,14 +186,14 @@ func TestSourceIgnoresContext(t *testing.T) {
 			mustNext(t, s, v)
 		}
 		begin := time.Now()
-		if _, err := s.Next(); !errors.Is(err, ErrEmpty) || !errors.Is(err, errNotInTime) || time.Since(begin) != DefaultMaxWait {
+		if _, err := s.Next(); !errors.Is(err, ErrEmpty) || !errors.Is(err, errNotInTime) || time.Since(begin) != defaultMaxWait {
 			t.Errorf("Next() = %v after %v", err, time.Since(begin))
 		}
 		if h := s.Health(); h.OK() || !errors.Is(h.Err, ErrEmpty) || h.For != 0 {
 			t.Errorf("Health() = %+v", h)
 		}
 		begin = time.Now()
-		if err := s.Close(); !errors.Is(err, ErrBusy) || time.Since(begin) != CloseTimeout || !strings.Contains(err.Error(), testTag) {
+		if err := s.Close(); !errors.Is(err, ErrBusy) || time.Since(begin) != closeTimeout || !strings.Contains(err.Error(), testTag) {
 			t.Errorf("Close() = %v after %v, want ErrBusy", err, time.Since(begin))
 		}
 		close(release)

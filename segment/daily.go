@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// MaxDigits is the greatest number of digits behind the date of a daily number.
-const MaxDigits = 10
+// maxDigits is the greatest number of digits behind the date of a daily number.
+const maxDigits = 10
 
 // ErrClockBack is the error of a Daily whose clock shows a time long before the day that is in use.
 var ErrClockBack = errors.New("segment: the clock went back")
@@ -24,7 +25,7 @@ var ErrClockBack = errors.New("segment: the clock went back")
 // the day before, unless WithYesterday allows it. Days are those of the time zone, also when its clocks change. If
 // the clock of the host is set back to the day before, by at most two hours, the numbers keep the later date.
 type Daily struct {
-	source Source // a Creator
+	source Creator
 	tag    string
 	digits int
 	scale  int64 // 10^digits
@@ -67,11 +68,11 @@ const (
 	unusedBefore = 3 * time.Hour
 )
 
-// NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day
+// NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to 10. The zone decides when a day
 // begins. It must be the same in all processes, as the number of digits; it must not be time.Local, which depends on
 // the host, unless that is UTC. NewDaily requests the first ranges of the present day, and creates its tag if
-// necessary. The source must be a Creator. Its errors are those of New. ctx limits only NewDaily. The caller must
-// call Close.
+// necessary. The sources of stripes must be Creators, too. Its errors are those of New. ctx limits only NewDaily. The
+// caller must call Close.
 //
 // Before the first day, call CreateTag of the source once, as the example does: a Daily creates no tag in a new file
 // or in an empty store, because the store may have lost its data. A table does not require it. On a Group, call
@@ -86,7 +87,7 @@ const (
 //
 // On Redis, also create the tags of the present and of the next day before the first day (DailyTag), with a
 // TagConfig{Start: 1}. Otherwise they begin beyond the gap, because the store cannot know that they did not exist.
-func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
+func NewDaily(ctx context.Context, src Creator, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
 	cfg, err := newDailyConfig(opts)
 	if err != nil {
 		return nil, err
@@ -98,8 +99,8 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 		return nil, err
 	}
 	switch {
-	case digits < 1 || digits > MaxDigits:
-		return nil, fmt.Errorf("%w: the number of digits is %d; must be 1 to %d", ErrOption, digits, MaxDigits)
+	case digits < 1 || digits > maxDigits:
+		return nil, fmt.Errorf("%w: the number of digits is %d; must be 1 to %d", ErrOption, digits, maxDigits)
 	case zone == nil:
 		return nil, fmt.Errorf("%w: the time zone is nil; must not be nil", ErrOption)
 	case zone == time.Local && !isUTC(zone):
@@ -196,6 +197,9 @@ func (d *Daily) NextN(dst []int64) (int, error) { return d.NextNContext(context.
 func (d *Daily) NextNContext(ctx context.Context, dst []int64) (int, error) {
 	return fill(dst, func(n int64) (Range, error) { return d.Claim(ctx, n) })
 }
+
+// All returns an iterator over the numbers of Next. It ends as Sequence.All does.
+func (d *Daily) All(ctx context.Context) iter.Seq2[int64, error] { return all(ctx, d.NextContext) }
 
 // Claim takes up to n numbers of the present day. It is Sequence.Claim.
 func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {

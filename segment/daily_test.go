@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -27,15 +28,13 @@ func TestDailyArguments(t *testing.T) {
 			t.Errorf("%s: NewDaily = %v, want ErrOption", name, err)
 		}
 	}
-	for _, digits := range []int{-1, 0, segment.MaxDigits + 1} {
+	for _, digits := range []int{-1, 0, 11} {
 		if _, err := segment.NewDaily(t.Context(), m, "x", digits, time.UTC); !errors.Is(err, segment.ErrOption) {
 			t.Errorf("NewDaily with %d digits = %v, want ErrOption", digits, err)
 		}
 	}
-	for _, src := range []segment.Source{nil, rangeSource{}} {
-		if _, err := segment.NewDaily(t.Context(), src, "x", 6, time.UTC); !errors.Is(err, segment.ErrOption) {
-			t.Errorf("NewDaily with the source %v = %v, want ErrOption", src, err)
-		}
+	if _, err := segment.NewDaily(t.Context(), nil, "x", 6, time.UTC); !errors.Is(err, segment.ErrOption) {
+		t.Errorf("NewDaily without a source = %v, want ErrOption", err)
 	}
 	if _, err := segment.NewDaily(t.Context(), m, "x", 6, nil); !errors.Is(err, segment.ErrOption) {
 		t.Errorf("NewDaily without a zone = %v, want ErrOption", err)
@@ -85,7 +84,7 @@ func TestDailyClose(t *testing.T) {
 	for round := range 300 {
 		var clock testClock
 		clock.offset.Store(int64(time.Until(time.Now().Truncate(24*time.Hour)) + 12*time.Hour))
-		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "orders", segment.MaxDigits, time.UTC, quietOption(), segment.WithClock(clock.now))
+		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "orders", 10, time.UTC, quietOption(), segment.WithClock(clock.now))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,6 +114,28 @@ func TestDailyClose(t *testing.T) {
 			t.Error("the Daily is not closed")
 		}
 	}
+}
+
+// All yields numbers of the present day.
+func TestDailyAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDaily(t, segmenttest.NewMemory(), time.UTC)
+		want := []int64{20000101_000001, 20000101_000002, 20000102_000001, 20000102_000002}
+		for v, err := range d.All(t.Context()) {
+			if v != want[0] || err != nil {
+				t.Fatalf("%d, %v; want %d", v, err, want[0])
+			}
+			if want = want[1:]; len(want) == 0 {
+				break
+			}
+			time.Sleep(12 * time.Hour)
+		}
+		for _, err := range (*segment.Daily)(nil).All(t.Context()) {
+			if !errors.Is(err, segment.ErrOption) {
+				t.Errorf("All of a nil *Daily yields %v", err)
+			}
+		}
+	})
 }
 
 // Parse splits numbers, and refuses those that are none.

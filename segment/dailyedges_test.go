@@ -129,7 +129,7 @@ var (
 )
 
 // newScripted returns a Daily whose clock is scripted, and shows the last second of a day. Only the test reads the clock.
-func newScripted(t *testing.T, src segment.Source, opts ...segment.DailyOption) (*segment.Daily, *scriptedClock) {
+func newScripted(t *testing.T, src segment.Creator, opts ...segment.DailyOption) (*segment.Daily, *scriptedClock) {
 	var clock scriptedClock
 	clock.set(time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC))
 	d := newDaily(t, src, time.UTC, append([]segment.DailyOption{segment.WithClock(clock.read), segment.WithDailyStep(2), segment.WithStepPolicy(segment.FixedStep{})}, opts...)...)

@@ -10,7 +10,7 @@ import (
 )
 
 // newDaily returns a Daily with six digits that is closed at the end of the test.
-func newDaily(tb testing.TB, src segment.Source, zone *time.Location, opts ...segment.DailyOption) *segment.Daily {
+func newDaily(tb testing.TB, src segment.Creator, zone *time.Location, opts ...segment.DailyOption) *segment.Daily {
 	tb.Helper()
 	d, err := segment.NewDaily(tb.Context(), src, "orders", 6, zone, append([]segment.DailyOption{quietOption()}, opts...)...)
 	if err != nil {

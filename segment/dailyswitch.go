@@ -192,7 +192,7 @@ func (d *Daily) checkClock(now time.Time, current *dailySequence) error {
 }
 
 // Close ends the Daily: calls return ErrClosed, and no goroutine runs on, unless the error wraps ErrBusy because the
-// source or a policy still runs after CloseTimeout. It may be called more than once. Close of a nil Daily does
+// source or a policy still runs after 5 seconds. It may be called more than once. Close of a nil Daily does
 // nothing.
 func (d *Daily) Close() error {
 	if d == nil || d.work == nil {
@@ -213,7 +213,7 @@ func (d *Daily) Close() error {
 	}
 	select {
 	case <-ended:
-	case <-time.After(CloseTimeout):
+	case <-time.After(closeTimeout):
 		errs[len(open)] = fmt.Errorf("%w: the clock, or the source, in a call for another day", ErrBusy)
 	}
 	wg.Wait()

@@ -8,7 +8,7 @@ import (
 
 // strides are those of the tests: small ones, powers of two and their neighbors, and those near the end of 63 bits.
 func strides() []int64 {
-	s := []int64{1, 2, 3, 4, 5, 7, 8, 10, 1000, 1023, MaxStripes, 1 << 31, 1<<31 + 1, math.MaxInt64/2 - 1, math.MaxInt64 - 1, math.MaxInt64}
+	s := []int64{1, 2, 3, 4, 5, 7, 8, 10, 1000, 1023, maxStripes, 1 << 31, 1<<31 + 1, math.MaxInt64/2 - 1, math.MaxInt64 - 1, math.MaxInt64}
 	for bit := 1; bit < 63; bit++ {
 		s = append(s, 1<<bit-1, 1<<bit, 1<<bit+1)
 	}

@@ -38,7 +38,7 @@ var (
 	// ErrClosed is the error of calls after Close.
 	ErrClosed = errors.New("segment: closed")
 
-	// ErrBusy is the error of Close if code of the source or of a policy still runs after CloseTimeout.
+	// ErrBusy is the error of Close if code of the source or of a policy still runs after 5 seconds.
 	ErrBusy = errors.New("segment: still running after Close")
 )
 

@@ -75,10 +75,11 @@ func ExampleSequence_Local() {
 
 	local := orders.Local()
 	first, _ := local.Next()
-	second, _ := local.Next()
-	fmt.Println(first, second)
+	more := make([]int64, 3)
+	n, err := local.NextN(more)
+	fmt.Println(first, more[:n], err)
 	// Output:
-	// 1001 1002
+	// 1001 [1002 1003 1004] <nil>
 }
 
 func ExampleSequence_All() {

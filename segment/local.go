@@ -13,10 +13,11 @@ const localBlock = 128
 // claims from a Sequence, without an atomic operation for each number. It is not safe for concurrent use, and must
 // not be copied. It need not be closed. When it is no longer used, the rest of its block is a gap.
 //
-// Its numbers rise as those of the Sequence do, but the numbers of several Locals and of Next interleave. A block that
-// was claimed before Close is still handed out after it.
+// Its numbers rise as those of the Sequence do, but the numbers of several Locals and of Next interleave. After Close of
+// the Sequence, it still hands out the rest of its block, and then returns ErrClosed. A uid.Local drops its block, because
+// UIDs become stale; numbers do not.
 //
-// The zero value, and a nil *Local, has no Sequence: its Next returns an error that wraps ErrOption.
+// The zero value, and a nil *Local, has no Sequence: its methods return errors that wrap ErrOption.
 type Local struct {
 	_            noCopy
 	next, stride int64
@@ -50,6 +51,45 @@ func (l *Local) NextContext(ctx context.Context) (int64, error) {
 	return l.refill(ctx)
 }
 
+// NextN fills dst with numbers from the front, and returns how many it filled in: len(dst), or fewer and an error of
+// Next.
+func (l *Local) NextN(dst []int64) (int, error) { return l.NextNContext(context.Background(), dst) }
+
+// NextNContext is like NextN, but waits no longer than until ctx ends. While the block has numbers, ctx is not checked.
+func (l *Local) NextNContext(ctx context.Context, dst []int64) (int, error) {
+	for n := range dst {
+		v, err := l.NextContext(ctx)
+		if err != nil {
+			return n, err
+		}
+		dst[n] = v
+	}
+	return len(dst), nil
+}
+
+// All returns an iterator over the numbers of Next, for the goroutine of the Local. It ends as Sequence.All does.
+func (l *Local) All(ctx context.Context) iter.Seq2[int64, error] { return all(ctx, l.NextContext) }
+
+// all returns an iterator over what next returns. It ends after an error, or when ctx has ended.
+func all(ctx context.Context, next func(context.Context) (int64, error)) iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		for {
+			if ctx.Err() != nil {
+				yield(0, iterationEnded(ctx))
+				return
+			}
+			if v, err := next(ctx); !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// iterationEnded returns the error of an iteration whose context has ended.
+func iterationEnded(ctx context.Context) error {
+	return fmt.Errorf("segment: the iteration was ended: %w", context.Cause(ctx))
+}
+
 // refill claims a block and takes its first number.
 //
 //go:noinline
@@ -74,7 +114,7 @@ func (s *Sequence) All(ctx context.Context) iter.Seq2[int64, error] {
 		l := Local{from: s}
 		for {
 			if l.left%16 == 0 && ctx.Err() != nil {
-				yield(0, fmt.Errorf("segment: the iteration was ended: %w", context.Cause(ctx)))
+				yield(0, iterationEnded(ctx))
 				return
 			}
 			v, err := l.NextContext(ctx)

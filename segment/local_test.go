@@ -67,6 +67,71 @@ func TestLocalAfterError(t *testing.T) {
 	})
 }
 
+// NextN and NextNContext of a Local take from its blocks, and return how many numbers they have before an error. After
+// Close the block is still handed out.
+func TestLocalNextN(t *testing.T) {
+	s := newTestSequence(t, newMemorySource(1000))
+	l := s.Local()
+	dst, want := make([]int64, 100), int64(1)
+	for _, next := range []func([]int64) (int, error){l.NextN, func(dst []int64) (int, error) { return l.NextNContext(t.Context(), dst) }} {
+		if n, err := next(dst); n != len(dst) || err != nil || dst[0] != want || dst[99] != want+99 {
+			t.Errorf("%d, %v, %d to %d; want %d to %d", n, err, dst[0], dst[99], want, want+99)
+		}
+		want += 100
+	}
+	if n, err := l.NextN(nil); n != 0 || err != nil {
+		t.Errorf("NextN(nil) = %d, %v", n, err)
+	}
+	s.Close()
+	if n, err := l.NextN(dst); n != 2*localBlock-200 || err != ErrClosed || dst[n-1] != 2*localBlock {
+		t.Errorf("after Close: %d, %v; want the rest of the block", n, err)
+	}
+	for _, l := range []*Local{nil, {}} {
+		if n, err := l.NextN(dst); n != 0 || !errors.Is(err, ErrOption) {
+			t.Errorf("NextN of a Local without a Sequence = %d, %v", n, err)
+		}
+	}
+}
+
+// All of a Local yields its numbers, and ends with its context and with an error of Next.
+func TestLocalAll(t *testing.T) {
+	s := newTestSequence(t, newMemorySource(1000))
+	l := s.Local()
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	want := int64(1)
+	for v, err := range l.All(ctx) {
+		if want == 301 {
+			if v != 0 || !errors.Is(err, cause) {
+				t.Errorf("%d, %v; want the cause", v, err)
+			}
+			continue
+		}
+		if v != want || err != nil {
+			t.Fatalf("%d, %v; want %d", v, err, want)
+		}
+		if want++; want == 301 {
+			cancel(cause)
+		}
+	}
+	for v, err := range l.All(t.Context()) {
+		if v != 301 || err != nil {
+			t.Errorf("%d, %v; want 301: the rest of the block is not lost", v, err)
+		}
+		break
+	}
+	n := 0
+	for _, err := range (*Local)(nil).All(t.Context()) {
+		if n++; !errors.Is(err, ErrOption) {
+			t.Errorf("All of a nil *Local yields %v", err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d elements, want 1", n)
+	}
+}
+
 func TestAll(t *testing.T) {
 	s := newTestSequence(t, newMemorySource(1000))
 	want := int64(1)

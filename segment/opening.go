@@ -162,6 +162,6 @@ func (b *background) close() <-chan struct{} {
 // closeFinally closes a Sequence, and returns when no code of the source runs any more, however long that takes.
 func (s *Sequence) closeFinally() {
 	for s.Close() != nil {
-		// Close has waited for CloseTimeout.
+		// Close has waited for closeTimeout.
 	}
 }

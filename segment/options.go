@@ -9,13 +9,15 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// Defaults of the options.
+// DefaultOutage is what OutageStep aims at by default.
+const DefaultOutage = 10 * time.Minute
+
+// Other defaults of the options, which have the numbers in their comments.
 const (
-	DefaultCapacity   = 2                // ranges in memory, as the two buffers of Leaf
-	DefaultMaxWait    = 3 * time.Second  // how long a call waits for a range
-	DefaultTryTimeout = 5 * time.Second  // how long one call of the source may take
-	DefaultOutage     = 10 * time.Minute // what OutageStep aims at
-	DefaultMaxStep    = 100_000_000      // the greatest range that is asked for
+	defaultCapacity   = 2 // as the two buffers of Leaf
+	defaultMaxWait    = 3 * time.Second
+	defaultTryTimeout = 5 * time.Second
+	defaultMaxStep    = 100_000_000
 )
 
 // An Option configures a Sequence, or all those of a Tags or a Daily.
@@ -50,12 +52,12 @@ func (c *config) fail(format string, args ...any) {
 // newConfig returns the configuration of the options.
 func newConfig(opts []Option) (config, error) {
 	c := config{
-		capacity:   DefaultCapacity,
+		capacity:   defaultCapacity,
 		policy:     OutageStep{Outage: DefaultOutage},
 		window:     DefaultOutage,
-		maxStep:    DefaultMaxStep,
-		maxWait:    DefaultMaxWait,
-		tryTimeout: DefaultTryTimeout,
+		maxStep:    defaultMaxStep,
+		maxWait:    defaultMaxWait,
+		tryTimeout: defaultTryTimeout,
 	}
 	options.Apply(opts, func(o Option) { o.apply(&c) }, c.fail)
 	return c, c.err
@@ -99,7 +101,7 @@ func WithStepPolicy(p StepPolicy) Option {
 }
 
 // WithMaxStep limits the size of a range that a step policy asks for: 1 to MaxStep. A tag's own step may be greater.
-// The default is DefaultMaxStep.
+// The default is 100,000,000.
 func WithMaxStep(n int64) Option {
 	return option(func(c *config) {
 		options.Set(&c.maxStep, n, n >= 1 && n <= MaxStep, c.fail, "the greatest step is %d; must be 1 to %d", n, int64(MaxStep))
@@ -107,7 +109,7 @@ func WithMaxStep(n int64) Option {
 }
 
 // WithMaxWait sets how long a call waits if no number is in memory, until it returns an *EmptyError: at least 0,
-// which means that it does not wait. The default is DefaultMaxWait. A shorter deadline of the call's context counts
+// which means that it does not wait. The default is 3 seconds. A shorter deadline of the call's context counts
 // instead.
 func WithMaxWait(d time.Duration) Option {
 	return option(func(c *config) {
@@ -116,7 +118,7 @@ func WithMaxWait(d time.Duration) Option {
 }
 
 // WithTryTimeout sets how long one call of the source may take: at least a millisecond. The default is
-// DefaultTryTimeout. After that the call is tried again. Its numbers are a gap if the source has reserved them.
+// 5 seconds. After that the call is tried again. Its numbers are a gap if the source has reserved them.
 func WithTryTimeout(d time.Duration) Option {
 	return option(func(c *config) {
 		options.Set(&c.tryTimeout, d, d >= time.Millisecond, c.fail, "the timeout of a try is %v; must be at least 1ms", d)

@@ -202,7 +202,7 @@ func (p *provider) askUntilPositive(ctx context.Context, m *member, size int64) 
 		request := Request{Tag: p.tag, Size: size, AtLeast: m.end.Load()}
 		r, err := m.source.Take(ctx, request)
 		if p.create != nil && request.AtLeast == 0 && errors.Is(err, ErrNoTag) {
-			r, err = createAndTake(ctx, m.source, request, *p.create)
+			r, err = createAndTake(ctx, m.source.(Creator), request, *p.create) // NewTags or NewDaily has checked it
 		}
 		if err != nil {
 			return Range{}, ringbuffer.Run{}, err

@@ -40,8 +40,8 @@ type Sequence struct {
 	closed   atomic.Bool
 }
 
-// CloseTimeout is how long Close waits for code of the source or of a policy that is still running.
-const CloseTimeout = ringbuffer.CloseTimeout
+// closeTimeout is how long Close waits for code of the source or of a policy that is still running, as Close of the ring does.
+const closeTimeout = 5 * time.Second
 
 // logTimeout is how long Close waits for log records to be written.
 const logTimeout = time.Second
@@ -201,7 +201,7 @@ func (s *Sequence) rangeOf(first, got int64) Range {
 }
 
 // Close ends the Sequence: Next returns ErrClosed, waiting calls return, and no goroutine runs on, unless the error
-// wraps ErrBusy because the source or a policy still runs after CloseTimeout. The numbers in memory are lost. It may be
+// wraps ErrBusy because the source or a policy still runs after 5 seconds. The numbers in memory are lost. It may be
 // called more than once. Close of a nil Sequence does nothing.
 func (s *Sequence) Close() error {
 	if s == nil || s.provider == nil {

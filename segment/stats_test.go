@@ -20,7 +20,7 @@ func TestStats(t *testing.T) {
 		src := newMemorySource(10)
 		s := newTestSequence(t, src, WithStepPolicy(FixedStep{}))
 		want := Stats{Tag: testTag, Ranges: 2, Step: 10, LastSize: 10, End: 21, Limit: math.MaxInt64, Ring: s.Stats().Ring}
-		if st := s.Stats(); st != want || st.Ring.Fill != 20 || st.Ring.Taken != 0 || st.Ring.CapacityRuns != DefaultCapacity {
+		if st := s.Stats(); st != want || st.Ring.Fill != 20 || st.Ring.Taken != 0 || st.Ring.CapacityRuns != defaultCapacity {
 			t.Errorf("Stats() = %+v, want %+v", st, want)
 		}
 		time.Sleep(5 * time.Second)

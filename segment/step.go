@@ -39,24 +39,24 @@ type FixedStep struct{}
 // Size implements StepPolicy.
 func (FixedStep) Size(s StepState) int64 { return s.Step }
 
-// LeafMaxStep is the greatest step of LeafStep.
-const LeafMaxStep = 1_000_000
-
 // LeafStep is the rule of Meituan's Leaf: the size doubles if the last range was used for less than 15 minutes,
-// unless it would exceed LeafMaxStep, and is halved if it was used for 30 minutes or more, unless it would be less
+// unless it would exceed 1,000,000, and is halved if it was used for 30 minutes or more, unless it would be less
 // than the tag's own step.
 //
 // Source: https://tech.meituan.com/2017/04/21/mt-leaf.html, and the project's SegmentIDGenImpl.
 type LeafStep struct{}
 
-const leafSegmentTime = 15 * time.Minute
+const (
+	leafMaxStep     = 1_000_000
+	leafSegmentTime = 15 * time.Minute
+)
 
 // Size implements StepPolicy.
 func (LeafStep) Size(s StepState) int64 {
 	last := max(s.Last, s.Step)
 	switch {
 	case s.Elapsed < leafSegmentTime:
-		if last > LeafMaxStep/2 {
+		if last > leafMaxStep/2 {
 			return last
 		}
 		return last * 2

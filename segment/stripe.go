@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// MaxStripes is the greatest number of stripes.
-const MaxStripes = 1024
+// maxStripes is the greatest number of stripes.
+const maxStripes = 1024
 
 // StripeTag returns the name of the tag that stripe index of count uses in its store: "orders.stripe0of3" for the tag
 // "orders". The name contains the number of stripes, because the numbers of stripes of different counts overlap.
@@ -25,7 +25,7 @@ type Striped struct {
 var _ Creator = (*Striped)(nil)
 
 // Stripe returns a Source of the numbers that are index modulo count: index is 0 to count-1, count is 1 to
-// MaxStripes, and src is a Source of the numbers 0, 1, 2 and so on, on a store that knows nothing of the other stripes.
+// 1024, and src is a Source of the numbers 0, 1, 2 and so on, on a store that knows nothing of the other stripes.
 // So count independent stores hand out disjoint numbers, and NewGroup uses all of them, also while some are down.
 //
 // The store needs a tag named StripeTag(tag, index, count), which CreateTag of the Striped or of its Group creates.
@@ -50,8 +50,8 @@ var _ Creator = (*Striped)(nil)
 func Stripe(index, count int, src Source) *Striped {
 	s := &Striped{index: int64(index), count: int64(count), source: src}
 	switch {
-	case count < 1 || count > MaxStripes:
-		s.err = fmt.Errorf("%w: the number of stripes is %d; must be 1 to %d", ErrOption, count, MaxStripes)
+	case count < 1 || count > maxStripes:
+		s.err = fmt.Errorf("%w: the number of stripes is %d; must be 1 to %d", ErrOption, count, maxStripes)
 	case index < 0 || index >= count:
 		s.err = fmt.Errorf("%w: the index of the stripe is %d; must be 0 to %d", ErrOption, index, count-1)
 	case src == nil:

@@ -62,7 +62,7 @@ func (p *provider) received() []int64 {
 }
 
 // Close ends the Tags: calls return ErrClosed, waiting calls return, and no goroutine runs on, unless the error wraps
-// ErrBusy because the source or a policy still runs after CloseTimeout. The numbers in memory are lost. It may be
+// ErrBusy because the source or a policy still runs after 5 seconds. The numbers in memory are lost. It may be
 // called more than once. Close of a nil Tags does nothing.
 func (t *Tags) Close() error {
 	if t == nil || t.work == nil {
@@ -102,7 +102,7 @@ func (t *Tags) Close() error {
 	wg.Wait()
 	select {
 	case <-ended:
-	case <-time.After(CloseTimeout):
+	case <-time.After(closeTimeout):
 		return fmt.Errorf("%w: the source, in a call for a tag that was being opened or dropped", ErrBusy)
 	}
 	if err := busy.Load(); err != nil {

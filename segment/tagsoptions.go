@@ -6,12 +6,11 @@ import (
 	"github.com/ringuid/ringuid/internal/options"
 )
 
-// Defaults of the options of a Tags.
+// Defaults of the options of a Tags, which have the numbers in their comments.
 const (
-	DefaultIdle    = time.Hour
-	DefaultMaxTags = 100_000
-
-	DefaultMaxTakes = 16 // requests of a Tags to one source at a time
+	defaultIdle     = time.Hour
+	defaultMaxTags  = 100_000
+	defaultMaxTakes = 16
 )
 
 // A TagsOption configures a Tags. Every Option is a TagsOption.
@@ -34,13 +33,13 @@ func (o option) applyTags(c *tagsConfig) { o(&c.config) }
 // newTagsConfig returns the configuration of the options.
 func newTagsConfig(opts []TagsOption) (tagsConfig, error) {
 	base, _ := newConfig(nil)
-	c := tagsConfig{config: base, idle: DefaultIdle, maxTags: DefaultMaxTags, maxTakes: DefaultMaxTakes}
+	c := tagsConfig{config: base, idle: defaultIdle, maxTags: defaultMaxTags, maxTakes: defaultMaxTakes}
 	options.Apply(opts, func(o TagsOption) { o.applyTags(&c) }, c.fail)
 	return c, c.err
 }
 
 // WithIdle sets how long a tag must not be used before its numbers in memory are dropped: at least a second, or 0 for
-// never. Each drop is a gap. The default is DefaultIdle. A tag is dropped after d to 2d.
+// never. Each drop is a gap. The default is an hour. A tag is dropped after d to 2d.
 func WithIdle(d time.Duration) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		options.Set(&c.idle, d, d == 0 || d >= time.Second, c.fail, "the idle time is %v; must be 0 (never) or at least 1s", d)
@@ -50,7 +49,7 @@ func WithIdle(d time.Duration) TagsOption {
 // WithMaxTags limits how many tags are in memory at a time: at least 1. A tag more is an error that wraps
 // ErrTooManyTags. Tags that were dropped because they were idle do not count; but only as many of all are remembered,
 // so that another Tags must notice if a counter of a tag that was forgotten is set back. A name that the source does
-// not have counts for half a second. The default is DefaultMaxTags.
+// not have counts for half a second. The default is 100,000.
 func WithMaxTags(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		options.Set(&c.maxTags, n, n >= 1, c.fail, "the greatest number of tags is %d; must be at least 1", n)
@@ -62,7 +61,7 @@ func WithMaxTags(n int) TagsOption {
 // request is the one that has waited longest. Calls that find a number in memory never wait. While a source does not
 // answer, it gets at most so many requests per second, of all tags together, and one at a time if another one of the
 // Group works. Tags that the source refuses (ErrSetBack, ErrExhausted, ErrNoTag, ErrSource) are asked for again without a
-// call at most 200 times per second, all together. The default is DefaultMaxTakes. A source that takes 5 ms for each
+// call at most 200 times per second, all together. The default is 16. A source that takes 5 ms for each
 // request then serves 3,200 per second, which is enough for 3,200 tags if a range of each lasts a second.
 func WithMaxTakes(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {

@@ -96,7 +96,7 @@ func manyTags() int {
 }
 
 // While a store is down, thousands of tags together send at most a few requests per second, and write a few log
-// records. When it is back, all have numbers within three seconds, and it gets at most DefaultMaxTakes requests at a
+// records. When it is back, all have numbers within three seconds, and it gets at most 16 requests at a
 // time.
 func TestTagsOutageOfThousands(t *testing.T) {
 	oneThread(t)
@@ -154,10 +154,10 @@ func TestTagsOutageOfThousands(t *testing.T) {
 						time.Sleep(time.Minute)
 					}
 					// At first the pauses are short.
-					if n, most := calls.peak(begin.Add(3*time.Second), time.Now()), stripeCount*segment.DefaultMaxTakes; n == 0 || n > most {
+					if n, most := calls.peak(begin.Add(3*time.Second), time.Now()), stripeCount*16; n == 0 || n > most {
 						t.Errorf("up to %d requests per second during the outage, want 1 to %d", n, most)
 					}
-					if n := calls.peak(begin, time.Now()); n > stripeCount*8*segment.DefaultMaxTakes {
+					if n := calls.peak(begin, time.Now()); n > stripeCount*8*16 {
 						t.Errorf("up to %d requests per second when the outage began", n)
 					}
 					if n, text := log.reset(); n < stripeCount || n > 2*stripeCount {
@@ -175,8 +175,8 @@ func TestTagsOutageOfThousands(t *testing.T) {
 						t.Errorf("the tags had numbers %v after the end of the outage, want 3s", took)
 					}
 					synctest.Wait()
-					if calls.most > stripeCount*segment.DefaultMaxTakes {
-						t.Errorf("%d requests at a time, want at most %d for each of %d sources", calls.most, segment.DefaultMaxTakes, stripeCount)
+					if calls.most > stripeCount*16 {
+						t.Errorf("%d requests at a time, want at most 16 for each of %d sources", calls.most, stripeCount)
 					}
 					if n, text := log.reset(); n < stripeCount || n > 2*stripeCount || !strings.Contains(text, "works again") || !strings.Contains(text, "failures=") {
 						t.Errorf("%d log records after the outage, want one for each source:\n%.2000s", n, text)
@@ -214,8 +214,8 @@ func TestTagsStartInOutage(t *testing.T) {
 				return
 			}
 		}
-		if n := calls.peak(begin.Add(3*time.Second), time.Now()); n == 0 || n > segment.DefaultMaxTakes {
-			t.Errorf("up to %d requests per second, want 1 to %d", n, segment.DefaultMaxTakes)
+		if n := calls.peak(begin.Add(3*time.Second), time.Now()); n == 0 || n > 16 {
+			t.Errorf("up to %d requests per second, want 1 to 16", n)
 		}
 		if n, text := log.reset(); n != 1 {
 			t.Errorf("%d log records, want one:\n%.2000s", n, text)

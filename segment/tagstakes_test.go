@@ -102,7 +102,7 @@ func TestTagsOverdueSource(t *testing.T) {
 			return nil
 		}}, segment.WithCreate(segment.TagConfig{}), segment.WithTryTimeout(time.Second))
 		var wg sync.WaitGroup
-		for n := range 2 * segment.DefaultMaxTakes {
+		for n := range 2 * 16 {
 			wg.Go(func() {
 				if _, err := tags.Next(fmt.Sprint("bad", n)); !errors.Is(err, segment.ErrEmpty) {
 					t.Errorf("Next = %v, want ErrEmpty", err)
@@ -290,7 +290,7 @@ func TestTagsPoliciesInOutage(t *testing.T) {
 						case err == nil && round < 2:
 						case !errors.As(err, &empty), !errors.Is(err, segmenttest.ErrDown), empty.Since.IsZero(), empty.Tries == 0:
 							t.Errorf("round %d with policy %v: Next = %v; want ErrEmpty and what has failed", round, policy, err)
-						case time.Since(begin) > segment.DefaultMaxWait:
+						case time.Since(begin) > 3*time.Second:
 							t.Errorf("round %d with policy %v: Next took %v", round, policy, time.Since(begin))
 						}
 					})

@@ -38,18 +38,18 @@ func TestMaxWait(t *testing.T) {
 		wait    error // EmptyError.Wait
 		cause   error // EmptyError.Cause
 	}{
-		{name: "default", fail: down, waits: DefaultMaxWait, wait: errNotInTime, cause: errDown},
+		{name: "default", fail: down, waits: defaultMaxWait, wait: errNotInTime, cause: errDown},
 		{name: "an hour", opts: []Option{WithMaxWait(time.Hour)}, fail: down, waits: time.Hour, wait: errNotInTime, cause: errDown},
 		{name: "none", opts: []Option{WithMaxWait(0)}, fail: down, cause: errDown},
 		{name: "context", timeout: time.Second, fail: down, waits: time.Second, wait: context.DeadlineExceeded, cause: errDown},
-		{name: "a later context", timeout: time.Minute, fail: down, waits: DefaultMaxWait, wait: errNotInTime, cause: errDown},
-		{name: "hangs", fail: hang, waits: DefaultMaxWait, wait: errNotInTime},
+		{name: "a later context", timeout: time.Minute, fail: down, waits: defaultMaxWait, wait: errNotInTime, cause: errDown},
+		{name: "hangs", fail: hang, waits: defaultMaxWait, wait: errNotInTime},
 		{name: "hangs for longer than a try", opts: []Option{WithMaxWait(time.Minute)}, fail: hang, waits: time.Minute, wait: errNotInTime, cause: context.DeadlineExceeded},
-		{name: "Wait", opts: []Option{WithTakePolicy(ringbuffer.Wait)}, fail: down, waits: DefaultMaxWait, wait: errNotInTime, cause: errDown},
+		{name: "Wait", opts: []Option{WithTakePolicy(ringbuffer.Wait)}, fail: down, waits: defaultMaxWait, wait: errNotInTime, cause: errDown},
 		{name: "Wait, context", opts: []Option{WithTakePolicy(ringbuffer.Wait)}, timeout: time.Second, fail: down, waits: time.Second, wait: context.DeadlineExceeded, cause: errDown},
 		{name: "Fail", opts: []Option{WithTakePolicy(ringbuffer.Fail)}, fail: down, cause: errDown},
 		{name: "CallerPads", opts: []Option{WithTakePolicy(ringbuffer.CallerPads)}, fail: down, cause: errDown},
-		{name: "CallerPads, hangs", opts: []Option{WithTakePolicy(ringbuffer.CallerPads)}, fail: hang, waits: DefaultMaxWait, wait: errNotInTime},
+		{name: "CallerPads, hangs", opts: []Option{WithTakePolicy(ringbuffer.CallerPads)}, fail: hang, waits: defaultMaxWait, wait: errNotInTime},
 		{name: "CallerPads, hangs, context", opts: []Option{WithTakePolicy(ringbuffer.CallerPads)}, timeout: time.Second, fail: hang, waits: time.Second, wait: context.DeadlineExceeded},
 		{name: "CallerPads, no wait", opts: []Option{WithTakePolicy(ringbuffer.CallerPads), WithMaxWait(0)}, fail: hang},
 		{name: "Wait, no wait", opts: []Option{WithTakePolicy(ringbuffer.Wait), WithMaxWait(0)}, fail: down, cause: errDown},
