@@ -41,7 +41,7 @@ type Sequence struct {
 }
 
 // CloseTimeout is how long Close waits for code of the source or of a policy that is still running.
-const CloseTimeout = ringbuffer.CloseTimeout
+const CloseTimeout = 5 * time.Second // as that of the ring
 
 // logTimeout is how long Close waits for log records to be written.
 const logTimeout = time.Second
