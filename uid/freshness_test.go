@@ -4,7 +4,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
 )
 
 // D6: the original reads the clock once, at its start, so the UIDs of an idle service become ever
