@@ -7,7 +7,7 @@
  * Runs are objects, as in Go: runs[n] is the n-th run that was put, for ever, and a process that keeps a pointer to it
  * finds it unchanged. runs[0] is the run of length 0 that a new ring has. Close adds the last one.
  *
- * Left out: the statistics, the log, Stats, the values of errors, panics and Goexit of user code, and CloseTimeout.
+ * Left out: the statistics, the log, Stats, the values of errors, panics and Goexit of user code, and the timeout of Close.
  *
  * A configuration is a set of defines. The defines M_… are mutants: each one breaks the model.
  */

@@ -18,7 +18,7 @@ func TestTakersPadWithoutPadder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.fill(context.Background(), Initial); err != nil {
+		if _, err := r.fill(context.Background(), &r.counters.paddings.initial); err != nil {
 			t.Fatal(err)
 		}
 		taken := 0
@@ -51,12 +51,12 @@ func TestPadderPausesAfterWake(t *testing.T) {
 		}
 		takeMany(41)
 		synctest.Wait()
-		if st := r.Stats(); st.FillRuns != 8 || st.Paddings[Immediate] != 1 || !r.padderPaused.Load() {
+		if st := r.Stats(); st.FillRuns != 8 || st.Paddings.Immediate != 1 || !r.padderPaused.Load() {
 			t.Fatalf("after the wake-up: paused %v, %+v", r.padderPaused.Load(), st)
 		}
 		takeMany(50) // the level falls below the threshold twice while no time passes: one run each time
 		synctest.Wait()
-		if st := r.Stats(); st.Paddings[Immediate] != 1+2 || provider.calls.Load() != 8+4+2 || !r.padderPaused.Load() {
+		if st := r.Stats(); st.Paddings.Immediate != 1+2 || provider.calls.Load() != 8+4+2 || !r.padderPaused.Load() {
 			t.Fatalf("while the padder pauses: %d calls, %+v", provider.calls.Load(), st)
 		}
 		takeMany(1_000)
@@ -73,10 +73,10 @@ func TestPadderPausesAfterWake(t *testing.T) {
 		if r.padderPaused.Load() {
 			t.Fatal("the padder pauses although no run was taken")
 		}
-		before := r.Stats().Paddings[Immediate]
+		before := r.Stats().Paddings.Immediate
 		takeMany(40) // the last take wakes the padder, so no take runs concurrently with it
 		synctest.Wait()
-		if st := r.Stats(); st.FillRuns != 8 || st.Paddings[Immediate] != before+1 || !r.padderPaused.Load() {
+		if st := r.Stats(); st.FillRuns != 8 || st.Paddings.Immediate != before+1 || !r.padderPaused.Load() {
 			t.Errorf("after the second wake-up: paused %v, %+v", r.padderPaused.Load(), st)
 		}
 	})
@@ -121,7 +121,7 @@ func TestAssistWithoutRunWakesPadder(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			if _, err := r.fill(context.Background(), Initial); err != nil {
+			if _, err := r.fill(context.Background(), &r.counters.paddings.initial); err != nil {
 				t.Fatal(err)
 			}
 			r.startPadder(0)

@@ -79,7 +79,7 @@ func TestCallbackEndsCaller(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := r.fill(ctx, Initial); err != nil {
+					if _, err := r.fill(ctx, &r.counters.paddings.initial); err != nil {
 						t.Fatal(err)
 					}
 					taken := int64(0)

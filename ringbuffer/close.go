@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// CloseTimeout is how long Close waits for user code that is still running.
-	CloseTimeout = 5 * time.Second
+	// closeTimeout is how long Close waits for user code that is still running. The comment of Close has the number too.
+	closeTimeout = 5 * time.Second
 
-	// logTimeout is the part of CloseTimeout that Close waits for log records to be written.
+	// logTimeout is the part of closeTimeout that Close waits for log records to be written.
 	logTimeout = time.Second
 )
 
@@ -19,7 +19,7 @@ const (
 // integers that were not taken are lost.
 //
 // Close returns nil when neither the provider nor a hook of a scheduled padding is running. It
-// waits for them for CloseTimeout. Then it returns an error that wraps ErrBusy and names the code
+// waits for them for 5 seconds. Then it returns an error that wraps ErrBusy and names the code
 // that still runs: either that code ignores its context, or it has called Close itself and so waits
 // for its own end. After that code has returned, it is not called again. Policies run in the
 // goroutines of takers and putters, and Close does not wait for them. Log records that the handler
@@ -36,7 +36,7 @@ func (r *Ring) Close() error {
 		r.cancel()
 		r.runAvailable.broadcast()
 	}
-	deadline := time.Now().Add(CloseTimeout)
+	deadline := time.Now().Add(closeTimeout)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	var stillRunning string
@@ -56,7 +56,7 @@ func (r *Ring) Close() error {
 	if stillRunning == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, stillRunning, CloseTimeout)
+	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, stillRunning, closeTimeout)
 }
 
 // end replaces the current run by an empty one, unless that was done, so that TryTake needs no check for Close. A taker that

@@ -76,7 +76,7 @@ func TestCloseDuringTakes(t *testing.T) {
 }
 
 // Any user code may call Close. If Close would have to wait for the code that calls it, it returns
-// ErrBusy after CloseTimeout. Once that code has returned, Close returns at once.
+// ErrBusy after closeTimeout. Once that code has returned, Close returns at once.
 func TestCloseFromWithin(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -143,7 +143,7 @@ func TestCloseFromWithin(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := r.fill(context.Background(), Initial); err != nil {
+				if _, err := r.fill(context.Background(), &r.counters.paddings.initial); err != nil {
 					t.Fatal(err)
 				}
 				r.startPadder(0)
@@ -159,7 +159,7 @@ func TestCloseFromWithin(t *testing.T) {
 				})
 				begin := time.Now()
 				err = <-closed
-				if took := time.Since(begin); took > CloseTimeout+10*time.Second {
+				if took := time.Since(begin); took > closeTimeout+10*time.Second {
 					t.Errorf("Close took %v", took)
 				}
 				if tt.busy != errors.Is(err, ErrBusy) || !tt.busy && err != nil {
@@ -176,7 +176,7 @@ func TestCloseFromWithin(t *testing.T) {
 	}
 }
 
-// A provider that ignores its context delays Close for CloseTimeout, and a taker of the empty ring until the
+// A provider that ignores its context delays Close for closeTimeout, and a taker of the empty ring until the
 // taker's context ends. Its run is not handed out after Close, and it is not called again.
 func TestBlockedProvider(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {
@@ -218,7 +218,7 @@ func TestBlockedProvider(t *testing.T) {
 			synctest.Wait()
 
 			begin = time.Now()
-			if err := r.Close(); !errors.Is(err, ErrBusy) || time.Since(begin) != CloseTimeout {
+			if err := r.Close(); !errors.Is(err, ErrBusy) || time.Since(begin) != closeTimeout {
 				t.Errorf("Close() = %v after %v", err, time.Since(begin))
 			}
 			if err := <-waiting; err != ErrClosed {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// MaxCapacity is the greatest capacity of a ring, in runs.
-const MaxCapacity = 1 << 20
+// DefaultPaddingFactor is the default of Config.PaddingFactor.
+const DefaultPaddingFactor = 50
 
-// Defaults of a Config.
+// The comment of Config.Capacity has these numbers too.
 const (
-	DefaultCapacity      = 8
-	DefaultPaddingFactor = 50
+	defaultCapacity = 8
+	maxCapacity     = 1 << 20
 )
 
 // Config is the configuration of a ring. New checks it and keeps a copy.
@@ -22,7 +22,7 @@ type Config struct {
 	Provider Provider
 
 	// Capacity is the number of runs that the ring holds, including the current one: a power of
-	// two from 1 to MaxCapacity. 0 means DefaultCapacity.
+	// two from 1 to 1,048,576. 0 means 8.
 	Capacity int
 
 	// PaddingFactor is the threshold of the fill level, in percent of the capacity. The padder is
@@ -75,7 +75,7 @@ type Config struct {
 // that wraps ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	if c.Capacity == 0 {
-		c.Capacity = DefaultCapacity
+		c.Capacity = defaultCapacity
 	}
 	if c.PaddingFactor == 0 {
 		c.PaddingFactor = DefaultPaddingFactor
@@ -89,8 +89,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Provider != nil && c.PutPolicy != nil:
 		return c, fmt.Errorf("%w: the configuration has a provider and a put policy; a ring with a provider has no Put", ErrConfig)
-	case c.Capacity < 1 || c.Capacity > MaxCapacity || c.Capacity&(c.Capacity-1) != 0:
-		return c, fmt.Errorf("%w: capacity is %d runs; must be a power of two from 1 to %d", ErrConfig, c.Capacity, MaxCapacity)
+	case c.Capacity < 1 || c.Capacity > maxCapacity || c.Capacity&(c.Capacity-1) != 0:
+		return c, fmt.Errorf("%w: capacity is %d runs; must be a power of two from 1 to %d", ErrConfig, c.Capacity, maxCapacity)
 	case c.PaddingFactor < 1 || c.PaddingFactor > 99:
 		return c, fmt.Errorf("%w: padding factor is %d %%; must be 1 to 99", ErrConfig, c.PaddingFactor)
 	case c.Interval < 0:

@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// ErrConfig is returned by New for a Config that is invalid, by Put on a ring with a provider, and
-	// by the methods of a Ring that neither New nor Init has initialized.
+	// ErrConfig is returned by New for a Config that is invalid, by Put on a ring with a provider, by Claim
+	// for less than one integer, and by the methods of a Ring that neither New nor Init has initialized.
 	ErrConfig = errors.New("ringbuffer: bad configuration")
 
 	// ErrRun is returned by Put for an invalid run. If a Provider returns an invalid run, ErrRun
@@ -30,7 +30,7 @@ var (
 	// wraps it. Once the ring is empty, every take returns the provider's error.
 	ErrExhausted = errors.New("ringbuffer: the provider is exhausted")
 
-	// ErrBusy is returned by Close if user code is still running after CloseTimeout.
+	// ErrBusy is returned by Close if user code is still running after 5 seconds.
 	ErrBusy = errors.New("ringbuffer: still running after Close")
 )
 

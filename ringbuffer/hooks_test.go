@@ -32,7 +32,7 @@ func TestBeforeRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.fill(context.Background(), Initial); err != nil {
+		if _, err := r.fill(context.Background(), &r.counters.paddings.initial); err != nil {
 			t.Fatal(err)
 		}
 		for range 100 { // takers pad, because there is no padder yet

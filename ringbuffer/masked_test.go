@@ -36,7 +36,7 @@ func TestUserErrorsAreMasked(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wait, _ := r.fill(context.Background(), Initial)
+				wait, _ := r.fill(context.Background(), &r.counters.paddings.initial)
 				if wait == 0 && tt.cfg.Provider != nil {
 					t.Error("fill() returned no delay, so the padder would not try again")
 				}

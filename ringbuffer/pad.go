@@ -78,7 +78,7 @@ func (r *Ring) padInTurn(ctx context.Context) (done bool, err error) {
 	p := r.padOne(ctx)
 	switch {
 	case p.outcome == outcomePut:
-		r.counters.paddings[Caller].Add(1)
+		r.counters.paddings.caller.Add(1)
 		return true, nil
 	case r.closed.Load():
 		return true, ErrClosed // Close may also be the reason why the provider failed

@@ -2,35 +2,9 @@ package ringbuffer
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
-
-// A Trigger is the reason for a padding of the ring.
-type Trigger int
-
-// The triggers.
-const (
-	Initial   Trigger = iota // New or Init
-	Immediate                // the fill level fell below the padding factor
-	Scheduled                // the interval was over
-	Caller                   // a taker found the ring empty
-	triggerCount
-)
-
-// String returns the name of the trigger.
-func (t Trigger) String() string {
-	switch t {
-	case Initial:
-		return "initial"
-	case Immediate:
-		return "immediate"
-	case Scheduled:
-		return "scheduled"
-	case Caller:
-		return "caller"
-	}
-	return "unknown"
-}
 
 const (
 	minRetryDelay  = time.Millisecond      // the shortest delay between two tries
@@ -72,7 +46,7 @@ func (r *Ring) runPadder(delay time.Duration) {
 	}
 	timer := time.NewTimer(delay) // for the next retry, or for the end of a pause
 	defer timer.Stop()
-	trigger := Initial
+	paddings := &r.counters.paddings.initial // the counter of the next padding
 	for {
 		wake := r.wakeRequests
 		switch {
@@ -86,21 +60,21 @@ func (r *Ring) runPadder(delay time.Duration) {
 		case <-r.ctx.Done():
 			return
 		case <-wake:
-			trigger = Immediate
+			paddings = &r.counters.paddings.immediate
 		case <-r.kickRequests:
-			trigger = Immediate
+			paddings = &r.counters.paddings.immediate
 		case <-tick:
-			trigger = Scheduled
+			paddings = &r.counters.paddings.scheduled
 			onDemand = false
 			if r.cfg.OnSchedule != nil {
 				r.cfg.OnSchedule()
 			}
 			r.dropStale()
-		case <-timer.C: // the trigger stays that of the padding before
+		case <-timer.C: // it counts as the padding before
 			onDemand = r.tail.Load() != r.tailAtPause
 		}
 		r.padderPaused.Store(false)
-		delay, _ = r.fill(r.ctx, trigger)
+		delay, _ = r.fill(r.ctx, paddings)
 		if delay > 0 {
 			timer.Reset(delay)
 		} else if onDemand && r.cfg.Assist {
@@ -132,20 +106,20 @@ func (r *Ring) onLowWatermark(index uint64) {
 	if r.turn.tryAcquire() {
 		defer r.turn.release()
 		if r.padOne(r.ctx).outcome == outcomePut {
-			r.counters.paddings[Immediate].Add(1)
+			r.counters.paddings.immediate.Add(1)
 		} // else the padder tries again: it was woken, or its pause ends
 	}
 }
 
 // fill puts runs until the ring is full or the provider has none. It returns the delay before the
 // next try, or 0 if the next try must wait for a request. It also returns the error, unless that is
-// a *NotYetError.
-func (r *Ring) fill(ctx context.Context, trigger Trigger) (time.Duration, error) {
+// a *NotYetError. paddings is the counter of such paddings, to which fill adds 1 if it puts a run.
+func (r *Ring) fill(ctx context.Context, paddings *atomic.Uint64) (time.Duration, error) {
 	for first := true; ; first = false {
 		switch p := r.fillOne(ctx); p.outcome {
 		case outcomePut:
 			if first {
-				r.counters.paddings[trigger].Add(1)
+				paddings.Add(1)
 			}
 		case outcomeNoRoom:
 			return 0, nil

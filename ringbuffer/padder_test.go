@@ -14,7 +14,7 @@ import (
 func TestInitialPaddingFillsTheRing(t *testing.T) {
 	r := newTestRing(t, Config{Capacity: 8, Provider: &countingProvider{length: 10}})
 	st := r.Stats()
-	if st.Fill != 80 || st.FillRuns != 8 || st.Paddings != [4]uint64{Initial: 1} {
+	if st.Fill != 80 || st.FillRuns != 8 || fmt.Sprint(st.Paddings) != "{1 0 0 0}" {
 		t.Errorf("Stats() = %+v, want 8 runs of 10 by one initial padding", st)
 	}
 }
@@ -26,12 +26,12 @@ func TestImmediatePaddingBelowThreshold(t *testing.T) {
 			mustTake(t, r, v)
 		}
 		synctest.Wait()
-		if st := r.Stats(); st.Fill != 40 || st.Paddings[Immediate] != 0 {
+		if st := r.Stats(); st.Fill != 40 || st.Paddings.Immediate != 0 {
 			t.Fatalf("at the threshold: %+v", st)
 		}
 		mustTake(t, r, 40)
 		synctest.Wait()
-		if st := r.Stats(); st.FillRuns != 8 || st.Paddings[Immediate] != 1 {
+		if st := r.Stats(); st.FillRuns != 8 || st.Paddings.Immediate != 1 {
 			t.Errorf("below the threshold: %+v", st)
 		}
 	})

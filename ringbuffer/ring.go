@@ -94,7 +94,7 @@ func (r *Ring) Init(ctx context.Context, cfg Config) error {
 		}
 	}()
 	r.initializing = true
-	delay, err := r.fill(ctx, Initial)
+	delay, err := r.fill(ctx, &r.counters.paddings.initial)
 	if err != nil && !r.hasRun() {
 		return err
 	}

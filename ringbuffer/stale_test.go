@@ -30,7 +30,7 @@ func TestScheduledPaddingDropsStaleRuns(t *testing.T) {
 			t.Errorf("after 100 s Take() = %d, %v; want 980, from second 98", v, err)
 		}
 		st := r.Stats()
-		if st.Dropped == 0 || st.Taken != 2 || st.Fill != 39 || st.Paddings[Scheduled] == 0 {
+		if st.Dropped == 0 || st.Taken != 2 || st.Fill != 39 || st.Paddings.Scheduled == 0 {
 			t.Errorf("Stats() = %+v", st)
 		}
 	})

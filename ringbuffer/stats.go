@@ -13,12 +13,14 @@ import (
 // counters are the counters of a ring. A take that finds an integer in the current run touches none
 // of them.
 type counters struct {
-	rejectedTakes       atomic.Uint64
-	rejectedPuts        atomic.Uint64
-	dropped             atomic.Uint64
-	dropBound           atomic.Uint64 // dropped, plus an upper bound of what a drop in progress adds to it
-	maxReportedTaken    atomic.Uint64 // the greatest value of Stats.Taken so far
-	paddings            [triggerCount]atomic.Uint64
+	rejectedTakes    atomic.Uint64
+	rejectedPuts     atomic.Uint64
+	dropped          atomic.Uint64
+	dropBound        atomic.Uint64 // dropped, plus an upper bound of what a drop in progress adds to it
+	maxReportedTaken atomic.Uint64 // the greatest value of Stats.Taken so far
+	paddings         struct {      // see Stats.Paddings
+		initial, immediate, scheduled, caller atomic.Uint64
+	}
 	failedPaddings      atomic.Uint64
 	consecutiveFailures atomic.Int64 // failures since the last run was put; written in a turn
 	lastFailure         atomic.Int64 // when the last failure was, in nanoseconds since 1970; 0 if there was none
@@ -72,11 +74,16 @@ func (c *counters) monotonicTaken(claimed uint64) uint64 {
 // Stats is a snapshot of a ring's counters. Each field is exact when no goroutine uses the ring. The
 // fields are not read at the same instant. No counter ever decreases.
 type Stats struct {
-	Taken          uint64    // integers handed out
-	Dropped        uint64    // integers dropped by Drop, or because their run, or one behind it, was stale
-	RejectedTakes  uint64    // times that a take found the ring empty
-	RejectedPuts   uint64    // times that Put found the ring full
-	Paddings       [4]uint64 // paddings that put at least one run, indexed by Trigger
+	Taken         uint64   // integers handed out
+	Dropped       uint64   // integers dropped by Drop, or because their run, or one behind it, was stale
+	RejectedTakes uint64   // times that a take found the ring empty
+	RejectedPuts  uint64   // times that Put found the ring full
+	Paddings      struct { // paddings that put at least one run, by their reasons
+		Initial   uint64 // New or Init
+		Immediate uint64 // the fill level fell below the padding factor
+		Scheduled uint64 // the interval was over
+		Caller    uint64 // a taker found the ring empty
+	}
 	FailedPaddings uint64    // failures of the provider
 	Fill           uint64    // integers in the ring that can be taken
 	FillRuns       int       // runs in the ring that have such integers, including the current one
@@ -105,9 +112,10 @@ func (r *Ring) Stats() Stats {
 	if at := r.counters.lastFailure.Load(); at != 0 {
 		st.LastFailure = time.Unix(0, at).UTC()
 	}
-	for t := range r.counters.paddings {
-		st.Paddings[t] = r.counters.paddings[t].Load()
-	}
+	st.Paddings.Initial = r.counters.paddings.initial.Load()
+	st.Paddings.Immediate = r.counters.paddings.immediate.Load()
+	st.Paddings.Scheduled = r.counters.paddings.scheduled.Load()
+	st.Paddings.Caller = r.counters.paddings.caller.Load()
 	s := r.current.Load()
 	if s.lastBeforeClose != nil {
 		st.Taken = r.counters.monotonicTaken(s.lastBeforeClose.totalClaimed())
@@ -129,17 +137,15 @@ func (r *Ring) Stats() Stats {
 // FillLevel returns the fraction of the ring's runs that have integers: 0 to 1. It is 0 for the zero Stats.
 func (st Stats) FillLevel() float64 { return float64(st.FillRuns) / float64(max(st.CapacityRuns, 1)) }
 
-// LogValue implements slog.LogValuer. The group has the keys taken, dropped, rejected_takes, rejected_puts, paddings (a group with a
-// key for each Trigger), failed_paddings, fill, fill_level, fill_runs, capacity_runs, oldest and newest, and, if they are set,
-// last_failure and last_error.
+// LogValue implements slog.LogValuer. The group has the keys taken, dropped, rejected_takes, rejected_puts, paddings (a group with
+// the keys initial, immediate, scheduled and caller), failed_paddings, fill, fill_level, fill_runs, capacity_runs, oldest and newest,
+// and, if they are set, last_failure and last_error.
 func (st Stats) LogValue() slog.Value {
-	var paddings []slog.Attr
-	for t, n := range st.Paddings {
-		paddings = append(paddings, slog.Uint64(Trigger(t).String(), n))
-	}
+	paddings := slog.GroupValue(slog.Uint64("initial", st.Paddings.Initial), slog.Uint64("immediate", st.Paddings.Immediate),
+		slog.Uint64("scheduled", st.Paddings.Scheduled), slog.Uint64("caller", st.Paddings.Caller))
 	attrs := []slog.Attr{
 		slog.Uint64("taken", st.Taken), slog.Uint64("dropped", st.Dropped), slog.Uint64("rejected_takes", st.RejectedTakes),
-		slog.Uint64("rejected_puts", st.RejectedPuts), {Key: "paddings", Value: slog.GroupValue(paddings...)},
+		slog.Uint64("rejected_puts", st.RejectedPuts), {Key: "paddings", Value: paddings},
 		slog.Uint64("failed_paddings", st.FailedPaddings), slog.Uint64("fill", st.Fill), slog.Float64("fill_level", st.FillLevel()),
 		slog.Int("fill_runs", st.FillRuns), slog.Int("capacity_runs", st.CapacityRuns), slog.Int64("oldest", st.Oldest), slog.Int64("newest", st.Newest),
 	}

@@ -1,6 +1,9 @@
 package ringbuffer
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // TryTake takes one integer from the current run. It never blocks. It is one load, one atomic add
 // and one comparison, so that it can be inlined. false means only that the current run is used up,
@@ -27,10 +30,10 @@ func (r *Ring) Take(ctx context.Context) (int64, error) {
 
 // Claim takes up to n consecutive integers with one atomic add. It returns the first one and how
 // many there are: at least 1, and fewer than n if the run ends before. If the ring is empty, the
-// take policy decides what happens, as for Take. If n is less than 1, Claim returns 0, 0, nil.
+// take policy decides what happens, as for Take. An n less than 1 is an error that wraps ErrConfig.
 func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error) {
 	if n < 1 {
-		return 0, 0, nil
+		return 0, 0, claimError(n)
 	}
 	if !r.initialized() {
 		return 0, 0, errNotInitialized
@@ -47,6 +50,11 @@ func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error)
 			return 0, 0, err
 		}
 	}
+}
+
+// claimError returns the error of Claim for an n less than 1.
+func claimError(n int64) error {
+	return fmt.Errorf("%w: the number of integers to claim is %d; must be at least 1", ErrConfig, n)
 }
 
 // advance replaces the used-up run s by its successor as the current run. It reports whether

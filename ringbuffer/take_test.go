@@ -24,8 +24,8 @@ func TestClaimEndsWithRun(t *testing.T) {
 		t.Errorf("Claim of an empty ring got %d, %v", got, err)
 	}
 	for _, n := range []int64{0, -1, math.MinInt64} {
-		if _, got, err := r.Claim(ctx, n); got != 0 || err != nil {
-			t.Errorf("Claim(%d) got %d, %v; want nothing", n, got, err)
+		if _, got, err := r.Claim(ctx, n); got != 0 || !errors.Is(err, ErrConfig) {
+			t.Errorf("Claim(%d) got %d, %v; want ErrConfig", n, got, err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func takeConcurrently(t *testing.T, cfg Config, length, total int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait, err := r.fill(context.Background(), Initial)
+	wait, err := r.fill(context.Background(), &r.counters.paddings.initial)
 	if err != nil {
 		t.Fatal(err)
 	}

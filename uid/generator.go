@@ -44,6 +44,10 @@ type Generator interface {
 	// cannot be reached. It does not block, and takes no UID.
 	Health() Health
 
+	// Renew replaces the generator's lease, for a process that may have been copied while it ran: see Cached.Renew. A call that
+	// begins after Renew has returned gets no UID of the former lease, whether or not Renew has failed.
+	Renew(ctx context.Context) error
+
 	// Close ends the generator and releases its lease: Next returns ErrClosed, waiting calls return,
 	// and no goroutine runs on, unless the error wraps ErrBusy. It may be called more than once.
 	Close() error

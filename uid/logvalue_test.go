@@ -96,8 +96,10 @@ func filled(t *testing.T) Stats {
 	st.End = st.Format.End()
 	st.LeaseSince, st.LeaseUntil, st.LeaseBounded = st.Format.Epoch(), st.Format.Epoch().Add(time.Minute), true
 	st.Ring = ringbuffer.Stats{
-		FillRuns: 2, CapacityRuns: 8, Paddings: [4]uint64{1, 2, 3, 4}, LastFailure: st.Format.Epoch().Add(time.Hour), LastError: errors.New("no database"),
+		FillRuns: 2, CapacityRuns: 8, LastFailure: st.Format.Epoch().Add(time.Hour), LastError: errors.New("no database"),
 	}
+	p := &st.Ring.Paddings
+	p.Initial, p.Immediate, p.Scheduled, p.Caller = 1, 2, 3, 4
 	n := uint64(10)
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {

@@ -17,19 +17,13 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// renewer is a generator with Renew.
-type renewer interface {
-	Generator
-	Renew(ctx context.Context) error
-}
-
-// eachRenewer runs a test with a generator of each kind, on a source of its own, in a bubble.
-func eachRenewer(t *testing.T, test func(t *testing.T, g renewer, s *copiedSource)) {
+// eachKind runs a test with a generator of each kind, on a source of its own, in a bubble.
+func eachKind(t *testing.T, test func(t *testing.T, g Generator, s *copiedSource)) {
 	for _, mode := range []string{"Cached", "Default"} {
 		t.Run(mode, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &copiedSource{}
-				test(t, newCopied(t, mode, s).(renewer), s)
+				test(t, newCopied(t, mode, s), s)
 			})
 		})
 	}
@@ -60,7 +54,7 @@ func wantWorkerID(t *testing.T, g Generator, want int64) {
 // is released: a copy of the process may hold both. Renew takes one lease, whose request says that it is a renewal, and that is not
 // a loss.
 func TestInvariant1RenewDropsLeases(t *testing.T) {
-	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) {
+	eachKind(t, func(t *testing.T, g Generator, s *copiedSource) {
 		wantWorkerID(t, g, 1)
 		takeNextLease(g)
 		takes := []func(context.Context) (ID, error){g.NextContext}
@@ -136,7 +130,7 @@ func TestInvariant1RenewDropsBlocks(t *testing.T) {
 
 // While Renew takes another lease, takers wait, without an error, as at a rollover, also if the next lease could not be taken before.
 func TestTakesWaitForRenew(t *testing.T) {
-	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) {
+	eachKind(t, func(t *testing.T, g Generator, s *copiedSource) {
 		wantWorkerID(t, g, 1)
 		s.refuse.Store(true)
 		takeNextLease(g) // a task that fails, and pauses before it tries again
@@ -169,7 +163,7 @@ func TestTakesWaitForRenew(t *testing.T) {
 // Invariant 1: a Renew that fails leaves the generator without a lease. It tries again in the background, with requests that are
 // renewals, until it has another lease.
 func TestInvariant1RenewFails(t *testing.T) {
-	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) {
+	eachKind(t, func(t *testing.T, g Generator, s *copiedSource) {
 		wantWorkerID(t, g, 1)
 		takeNextLease(g)
 		s.refuse.Store(true)
@@ -211,7 +205,7 @@ func TestInvariant1RenewFails(t *testing.T) {
 
 // Invariant 1: Renew drops the leases also if its ctx has ended. The generator then takes another lease in the background.
 func TestInvariant1RenewWithEndedContext(t *testing.T) {
-	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) {
+	eachKind(t, func(t *testing.T, g Generator, s *copiedSource) {
 		wantWorkerID(t, g, 1)
 		s.delay = time.Second
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -232,7 +226,7 @@ func TestInvariant1RenewWithEndedContext(t *testing.T) {
 
 // Renew after Close, and during Close, returns ErrClosed. Generators that no constructor made return an error.
 func TestRenewAfterClose(t *testing.T) {
-	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) {
+	eachKind(t, func(t *testing.T, g Generator, s *copiedSource) {
 		s.delay = 3 * time.Second
 		result := make(chan error)
 		go func() { result <- g.Renew(context.Background()) }()
@@ -252,7 +246,7 @@ func TestRenewAfterClose(t *testing.T) {
 			t.Errorf("Renew() after Close = %v", err)
 		}
 	})
-	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) { // Close may be releasing the lease
+	eachKind(t, func(t *testing.T, g Generator, s *copiedSource) { // Close may be releasing the lease
 		g.Close()
 		g.Renew(t.Context())
 		var held *leasing.HeldLease
@@ -266,7 +260,7 @@ func TestRenewAfterClose(t *testing.T) {
 			t.Error("Renew() after Close drops the lease")
 		}
 	})
-	for _, g := range []renewer{(*Cached)(nil), new(Cached), (*Default)(nil), new(Default)} {
+	for _, g := range []Generator{(*Cached)(nil), new(Cached), (*Default)(nil), new(Default)} {
 		if err := g.Renew(t.Context()); !errors.Is(err, ErrOption) {
 			t.Errorf("Renew() of %T = %v", g, err)
 		}
@@ -276,7 +270,7 @@ func TestRenewAfterClose(t *testing.T) {
 // Invariant 1: each of several concurrent Renews replaces what was taken before it. All return when there is a lease that none of them
 // has dropped.
 func TestInvariant1ConcurrentRenews(t *testing.T) {
-	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) {
+	eachKind(t, func(t *testing.T, g Generator, s *copiedSource) {
 		wantWorkerID(t, g, 1)
 		s.delay = time.Second
 		begin := time.Now()
@@ -395,7 +389,7 @@ func TestInvariant1RenewIsRefused(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				g := made.(renewer)
+				g := made
 				if _, err := g.Next(); err != nil {
 					t.Fatal(err)
 				}
@@ -435,7 +429,7 @@ func TestInvariant1RenewUnderLoad(t *testing.T) {
 			if mode == "Default" { // a unit in which many UIDs are left after each Renew, and for whose end each Renew waits
 				opts = []any{WithEpoch(DefaultEpoch()), WithTimeUnit(20 * time.Millisecond), WithLayout(layout(t, 32, 11, 20))}
 			}
-			g := newCopied(t, mode, s, opts...).(renewer)
+			g := newCopied(t, mode, s, opts...)
 			var dropped atomic.Int64 // the greatest worker ID that was dropped
 			var taken [8]atomic.Int64
 			var takers, renewers sync.WaitGroup
@@ -527,7 +521,7 @@ func TestInvariant1RenewWhileAssignHangs(t *testing.T) {
 					}
 					return l, nil
 				})
-				g := newCopied(t, mode, a).(renewer)
+				g := newCopied(t, mode, a)
 				result := make(chan ID, 1)
 				go func() {
 					for {
@@ -574,7 +568,7 @@ func TestInvariant1RenewAfterRenewThatHangs(t *testing.T) {
 						<-release
 					}
 					return l, err
-				})).(renewer)
+				}))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				if err := g.Renew(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -614,7 +608,7 @@ func TestRenewWithALeaseThatBeginsLater(t *testing.T) {
 						l.(*fakeLease).notBefore = time.Now().Add(2 * time.Hour) // beyond the borrow limit
 					}
 					return l, err
-				})).(renewer)
+				}))
 				begin := time.Now()
 				if err := g.Renew(t.Context()); err != nil || time.Since(begin) > pollInterval {
 					t.Errorf("Renew() = %v after %v", err, time.Since(begin))

@@ -49,7 +49,7 @@ func run(ctx context.Context, endpoint, file string, interval time.Duration) (er
 	defer func() { err = errors.Join(err, g.Close()) }()
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(promcollect.NewCollector(g, promcollect.WithName("orders")))
+	registry.MustRegister(promcollect.NewGeneratorCollector(g, promcollect.WithName("orders")))
 	exporter, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(endpoint))
 	if err != nil {
 		return err

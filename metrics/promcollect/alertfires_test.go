@@ -191,7 +191,7 @@ func generatorSituations() []situation {
 		return func(t *testing.T) *recording {
 			store := assigntest.NewMemory(assigntest.WithNoLoss())
 			g := newOnStore(t, store, makeDefault)
-			r := record(t, NewCollector(g))
+			r := record(t, NewGeneratorCollector(g))
 			r.run(5*time.Minute, nil)
 			store.Kill()
 			r.run(10*time.Minute, func() { takeWithin(t, g, 1) })
@@ -204,7 +204,7 @@ func generatorSituations() []situation {
 		{"a failover of a store that can lose writes", func(t *testing.T) *recording {
 			store := assigntest.NewMemory()
 			g := newOnStore(t, store, false)
-			r := record(t, NewCollector(g))
+			r := record(t, NewGeneratorCollector(g))
 			r.run(5*time.Minute, nil)
 			store.Failover(0)
 			r.run(10*time.Minute, func() { takeWithin(t, g, 1) })
@@ -216,7 +216,7 @@ func generatorSituations() []situation {
 			for range 7 {
 				g = newOnFile(t, path, smallLayout(t)...)
 			}
-			r := record(t, NewCollector(g))
+			r := record(t, NewGeneratorCollector(g))
 			r.run(10*time.Minute, nil)
 			return r
 		}, []string{"RinguidWorkerIDsRunOut"}, nil},
@@ -245,25 +245,25 @@ func generatorSituations() []situation {
 		}, []string{"RinguidWorkerIDsRunOut"}, nil},
 		{"the time bits end in 100 days", func(t *testing.T) *recording {
 			end := time.Now().Add(100 * 24 * time.Hour)
-			r := record(t, NewCollector(newOnFile(t, filepath.Join(t.TempDir(), "worker"), uid.WithEpoch(end.Add(-(1<<28)*time.Second)))))
+			r := record(t, NewGeneratorCollector(newOnFile(t, filepath.Join(t.TempDir(), "worker"), uid.WithEpoch(end.Add(-(1<<28)*time.Second)))))
 			r.run(10*time.Minute, nil)
 			return r
 		}, []string{"RinguidTimeBitsEnd"}, nil},
 		{"the load is above the rate of the layout, without rollovers", func(t *testing.T) *recording {
 			g := newOnFile(t, filepath.Join(t.TempDir(), "worker"), append(smallLayout(t), uid.WithRollover(false))...)
-			r := record(t, NewCollector(g))
+			r := record(t, NewGeneratorCollector(g))
 			r.run(20*time.Minute, func() { takeWithin(t, g, 40) })
 			return r
 		}, []string{"RinguidBorrowNearLimit"}, []string{"RinguidRollovers"}},
 		{"the load is above the rate of the layout", func(t *testing.T) *recording {
 			g := newOnFile(t, filepath.Join(t.TempDir(), "worker"), uid.WithMaxBorrow(time.Minute))
-			r := record(t, NewCollector(g))
+			r := record(t, NewGeneratorCollector(g))
 			r.run(20*time.Minute, func() { takeWithin(t, g, 10_000) })
 			return r
 		}, []string{"RinguidRollovers"}, nil},
 		{"the clock is set back", func(t *testing.T) *recording {
 			clock := &steppedClock{begin: time.Now()}
-			r := record(t, NewCollector(newOnFile(t, filepath.Join(t.TempDir(), "worker"), uid.WithClock(clock))))
+			r := record(t, NewGeneratorCollector(newOnFile(t, filepath.Join(t.TempDir(), "worker"), uid.WithClock(clock))))
 			r.run(5*time.Minute, nil)
 			clock.back.Store(int64(time.Minute))
 			r.run(10*time.Minute, nil)
@@ -350,7 +350,7 @@ func recordHealthy(t *testing.T) *recording {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	r := record(t, NewCollector(busy, WithName("busy")), NewCollector(idle, WithName("idle")), NewCollector(byDefault, WithName("default")),
+	r := record(t, NewGeneratorCollector(busy, WithName("busy")), NewGeneratorCollector(idle, WithName("idle")), NewGeneratorCollector(byDefault, WithName("default")),
 		NewSequenceCollector(s, WithName("group")), NewDailyCollector(d, WithName("daily")))
 	r.run(time.Hour, func() {
 		takeWithin(t, busy, 1000)

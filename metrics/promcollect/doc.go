@@ -3,7 +3,7 @@
 // A program registers one collector for each generator and each sequence:
 //
 //	registry := prometheus.NewRegistry() // of github.com/prometheus/client_golang/prometheus
-//	registry.MustRegister(promcollect.NewCollector(g))
+//	registry.MustRegister(promcollect.NewGeneratorCollector(g))
 //
 // Statistics are read when Prometheus scrapes the program, by the methods Stats and Health. Taking a UID or a number
 // costs nothing more than before. NewPoolCollector reads the store of a pool of worker IDs.

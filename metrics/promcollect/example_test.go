@@ -36,7 +36,7 @@ func show(g prometheus.Gatherer, names ...string) {
 }
 
 // Two generators have different names.
-func ExampleNewCollector() {
+func ExampleNewGeneratorCollector() {
 	registry := prometheus.NewRegistry()
 	for _, name := range []string{"orders", "events"} {
 		g, err := uid.NewDefault(context.Background(), workerassign.Static(7))
@@ -45,7 +45,7 @@ func ExampleNewCollector() {
 			return
 		}
 		defer g.Close()
-		registry.MustRegister(promcollect.NewCollector(g, promcollect.WithName(name)))
+		registry.MustRegister(promcollect.NewGeneratorCollector(g, promcollect.WithName(name)))
 		if _, err := g.Next(); err != nil {
 			fmt.Println(err)
 			return

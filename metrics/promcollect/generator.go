@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -45,12 +44,12 @@ func generatorFamilies() (all, ofRing []family) {
 		}
 }
 
-// NewCollector returns a collector of a generator: a *uid.Cached, a *uid.Default, a *percpu.Generator, or another
-// implementation. It is safe for concurrent use, and for several registries. Each scrape calls Stats and Health of the
-// generator once. After Close of the generator only its counters are collected.
+// NewGeneratorCollector returns a collector of a generator: a *uid.Cached, a *uid.Default or a *percpu.Generator. It is
+// safe for concurrent use, and for several registries. Each scrape calls Stats and Health of the generator once. After
+// Close of the generator only its counters are collected.
 //
 // An invalid argument is an error of Register that wraps ErrOption.
-func NewCollector(g uid.Generator, opts ...Option) prometheus.Collector {
+func NewGeneratorCollector(g uid.Generator, opts ...Option) prometheus.Collector {
 	c := newConfig(opts)
 	families, ofRing := generatorFamilies()
 	_, isDefault := g.(*uid.Default)
@@ -86,9 +85,11 @@ func (s *scrape) addCounters(st uid.Stats, hasRing bool) {
 	if !hasRing {
 		return
 	}
-	for trigger, n := range st.Ring.Paddings {
-		s.add("ringuid_uid_paddings_total", float64(n), ringbuffer.Trigger(trigger).String())
-	}
+	paddings := st.Ring.Paddings
+	s.add("ringuid_uid_paddings_total", float64(paddings.Initial), "initial")
+	s.add("ringuid_uid_paddings_total", float64(paddings.Immediate), "immediate")
+	s.add("ringuid_uid_paddings_total", float64(paddings.Scheduled), "scheduled")
+	s.add("ringuid_uid_paddings_total", float64(paddings.Caller), "caller")
 	s.add("ringuid_uid_failed_paddings_total", float64(st.Ring.FailedPaddings))
 	s.add("ringuid_uid_dropped_total", float64(st.Ring.Dropped))
 }

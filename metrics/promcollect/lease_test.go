@@ -34,7 +34,7 @@ func TestLeaseMetrics(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := assigntest.NewMemory(assigntest.WithNoLoss())
 			g := newOnStore(t, store, makeDefault)
-			registry := newRegistry(t, NewCollector(g))
+			registry := newRegistry(t, NewGeneratorCollector(g))
 			value := func(name string) float64 {
 				t.Helper()
 				found, ok := values(t, registry, "ringuid_uid_"+name, "generator")[""]

@@ -13,9 +13,6 @@ import (
 // ErrOption is the error of Register, of a prometheus.Registerer, for a collector with an invalid argument or option.
 var ErrOption = errors.New("promcollect: invalid option")
 
-// DefaultMaxTags is how many tags of a segment.Tags have metrics of their own.
-const DefaultMaxTags = 100
-
 // An Option sets one property of a collector. A collector with an invalid option has no metrics: Register of a
 // registry returns an error that wraps ErrOption, and MustRegister panics.
 type Option interface{ apply(*config) }
@@ -39,14 +36,14 @@ func (c *config) fail(format string, args ...any) {
 
 // newConfig returns the configuration of the options.
 func newConfig(opts []Option) config {
-	c := config{maxTags: DefaultMaxTags}
+	c := config{maxTags: 100}
 	options.Apply(opts, func(opt Option) { opt.apply(&c) }, c.fail)
 	return c
 }
 
-// WithName sets the value of the label generator of all metrics of NewCollector, of the label pool of those of
-// NewPoolCollector, and of the label sequence of those of the other constructors. The default is "". Collectors of one kind that are registered with one registry must have
-// different names, or other labels that differ.
+// WithName sets the value of the label generator of all metrics of NewGeneratorCollector, of the label pool of those of
+// NewPoolCollector, and of the label sequence of those of the other constructors. The default is "". Collectors of one kind
+// that are registered with one registry must have different names, or other labels that differ.
 func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
@@ -58,9 +55,9 @@ func WithLabels(labels prometheus.Labels) Option {
 	return option(func(c *config) { c.labels = labels })
 }
 
-// WithMaxTags limits how many tags of a segment.Tags have metrics of their own: 0 or more. The default is
-// DefaultMaxTags. The tags beyond it are added up in metrics whose label tag is empty. Tags are chosen by when they were
-// first seen, and a tag keeps its metrics as long as it is in memory. The option has no effect on other collectors.
+// WithMaxTags limits how many tags of a segment.Tags have metrics of their own: 0 or more. The default is 100. The tags
+// beyond it are added up in metrics whose label tag is empty. Tags are chosen by when they were first seen, and a tag keeps
+// its metrics as long as it is in memory. The option has no effect on other collectors.
 func WithMaxTags(n int) Option {
 	return option(func(c *config) {
 		options.Set(&c.maxTags, n, n >= 0, c.fail, "the greatest number of tags is %d; must be at least 0", n)

@@ -22,11 +22,6 @@ const (
 	poolTimeout = 3 * time.Second
 )
 
-// A Pool reports which worker IDs of a pool are in use. A *recycled.Assigner is a Pool.
-type Pool interface {
-	State(ctx context.Context) (recycled.State, error)
-}
-
 // poolFamilies returns the families of a pool.
 func poolFamilies() []family {
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
@@ -44,10 +39,13 @@ func poolFamilies() []family {
 // NewPoolCollector returns a collector of a pool of recycled worker IDs, usually a *recycled.Assigner: how many there are, and
 // how many are left. WithName sets the label pool. Unlike the other collectors, it reads the store: all slots of the pool, at most
 // once in 30 seconds, and for at most 3 seconds. So register it in one or in a few processes of a fleet. While the pool cannot
-// be read, its only gauge is ringuid_pool_ok. It is safe for concurrent use, and for several registries.
+// be read, its only gauge is ringuid_pool_ok. It is safe for concurrent use, and for several registries. A program may pass a
+// type of its own as the pool; no later version requires another method.
 //
 // An invalid argument is an error of Register that wraps ErrOption.
-func NewPoolCollector(pool Pool, opts ...Option) prometheus.Collector {
+func NewPoolCollector(pool interface {
+	State(ctx context.Context) (recycled.State, error)
+}, opts ...Option) prometheus.Collector {
 	c := newConfig(opts)
 	if v := reflect.ValueOf(pool); pool == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		c.fail("the pool is nil; must not be nil")
@@ -59,7 +57,9 @@ func NewPoolCollector(pool Pool, opts ...Option) prometheus.Collector {
 
 // poolReader reads a pool, and keeps what it has read for a while.
 type poolReader struct {
-	pool    Pool
+	pool interface {
+		State(ctx context.Context) (recycled.State, error)
+	}
 	reading chan struct{} // has one element while nobody reads; it guards the fields below
 
 	at     time.Time

@@ -16,7 +16,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// fakePool is a Pool whose state a test decides.
+// fakePool is a pool whose state a test decides.
 type fakePool func(ctx context.Context) (recycled.State, error)
 
 func (f fakePool) State(ctx context.Context) (recycled.State, error) { return f(ctx) }
@@ -133,7 +133,7 @@ func TestPoolOptions(t *testing.T) {
 		}
 	}
 	// The error of State is no error of the other metrics.
-	registry := newRegistry(t, NewPoolCollector(&recycled.Assigner{}), NewCollector(newFake(t)))
+	registry := newRegistry(t, NewPoolCollector(&recycled.Assigner{}), NewGeneratorCollector(newFake(t)))
 	if got := values(t, registry, "ringuid_pool_ok", "pool"); len(got) != 1 || got[""] != 0 {
 		t.Errorf("ok is %v", got)
 	}

@@ -46,7 +46,7 @@ func allMetrics(t *testing.T) (text string, families map[string]bool) {
 			t.Fatal(err)
 		}
 	}
-	registry := newRegistry(t, NewCollector(newFake(t), WithName("orders")), NewSequenceCollector(s, WithName("a")), NewTagsCollector(tags, WithMaxTags(1), WithName("b")),
+	registry := newRegistry(t, NewGeneratorCollector(newFake(t), WithName("orders")), NewSequenceCollector(s, WithName("a")), NewTagsCollector(tags, WithMaxTags(1), WithName("b")),
 		NewPoolCollector(fakePool(func(context.Context) (recycled.State, error) {
 			return poolState("1-41-10-12 2026-01-01T00:00:00Z 1ms"), nil
 		}), WithName("fleet")))

@@ -126,17 +126,20 @@ func exampleStats(t *testing.T) uid.Stats {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return uid.Stats{
+	st := uid.Stats{
 		WorkerID: 11, Format: f, End: f.End(),
 		LeaseSince: epochTime().Add(12 * time.Second), LeaseUntil: epochTime().Add(1300 * time.Millisecond), LeaseBounded: true,
 		WorkerIDsRemaining: 14, WorkerIDsTotal: 15, ReserveAhead: 16 * time.Second, LostLeases: 17, Issued: 18, RejectedTakes: 19,
 		Ahead: -20 * time.Second, Rollbacks: 21, Rollovers: 22,
 		Borrowed: 33 * time.Second, BorrowLimit: 34 * time.Second,
 		Ring: ringbuffer.Stats{
-			Paddings: [4]uint64{24, 25, 26, 27}, FailedPaddings: 28, LastFailure: epochTime().Add(29 * time.Second), Dropped: 30, Fill: 31,
+			FailedPaddings: 28, LastFailure: epochTime().Add(29 * time.Second), Dropped: 30, Fill: 31,
 			FillRuns: 32, CapacityRuns: 100,
 		},
 	}
+	p := &st.Ring.Paddings
+	p.Initial, p.Immediate, p.Scheduled, p.Caller = 24, 25, 26, 27
+	return st
 }
 
 // newFake returns a generator with the statistics of exampleStats.

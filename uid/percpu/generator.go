@@ -254,7 +254,17 @@ func (g *Generator) Parse(id uid.ID) uid.Parts {
 	return g.from.Parse(id)
 }
 
-// Close closes the Cached generator, which invalidates all blocks, as its Renew does.
+// Renew replaces the lease of the Cached generator, as its Renew does, which invalidates the blocks of all Ps: a call that begins
+// after Renew has returned gets no UID of the former lease. If New was given an invalid argument, Renew returns an error that wraps
+// ErrOption, and does nothing.
+func (g *Generator) Renew(ctx context.Context) error {
+	if err := g.check(); err != nil {
+		return err
+	}
+	return g.from.Renew(ctx)
+}
+
+// Close closes the Cached generator, which invalidates all blocks, as Renew does.
 func (g *Generator) Close() error {
 	if g == nil || g.from == nil {
 		return nil

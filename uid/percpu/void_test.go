@@ -2,6 +2,8 @@ package percpu
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,47 +75,104 @@ func TestInvariant1VoidGrantDropsBlocks(t *testing.T) {
 	take()
 }
 
-// Invariant 1: after uid.Cached.Renew, the blocks of all Ps are invalid, while others take.
+// Invariant 1: a call that begins after Renew has returned gets no UID of a former lease, however it takes, while 16 goroutines take
+// and two renew. No call fails.
 func TestInvariant1RenewDropsBlocks(t *testing.T) {
 	a := &copied{}
+	// Without a schedule, only Renew ends blocks.
 	c, err := uid.NewCached(t.Context(), a, uid.WithScheduleInterval(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	g := New(c)
-	var dropped atomic.Int64
-	var taken [8]atomic.Int64
-	var all sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	defer all.Wait()
+	var dropped atomic.Int64 // the greatest worker ID that was dropped
+	var taken [16]atomic.Int64
+	var takers, renewers sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	defer takers.Wait()
 	defer cancel()
 	for n := range taken {
-		all.Go(func() {
+		takers.Go(func() {
+			ids := make([]uid.ID, 3)
 			for ctx.Err() == nil {
 				last := dropped.Load()
-				id, err := g.Next()
+				var err error
+				k := 1
+				switch n % 4 {
+				case 0:
+					ids[0], err = g.NextContext(context.Background())
+				case 1:
+					k, err = g.NextN(ids)
+				default:
+					ids[0], err = g.Next()
+				}
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				taken[n].Add(1)
-				if p := g.Parse(id); p.WorkerID <= last {
-					t.Errorf("%v; all worker IDs up to %d were dropped", p, last)
-					return
+				if taken[n].Add(1)%64 == 0 {
+					runtime.Gosched() // otherwise the renewers wait for all others at each step
+				}
+				for _, id := range ids[:k] {
+					if p := g.Parse(id); p.WorkerID <= last {
+						t.Errorf("taker %d got %v; all worker IDs up to %d were dropped before", n, p, last)
+						return
+					}
 				}
 			}
 		})
 	}
-	for range testkit.Amount(10, 50, 1000) {
-		for n := range taken {
-			before := taken[n].Load()
-			testkit.Eventually(t, "each taker takes", func() bool { return t.Failed() || taken[n].Load() > before })
-		}
-		last := a.assigned.Load()
-		if err := c.Renew(t.Context()); err != nil {
+	for range 2 {
+		renewers.Go(func() {
+			for range testkit.Amount(10, 50, 1000) {
+				for n := range taken {
+					before := taken[n].Load()
+					testkit.Eventually(t, "each taker takes", func() bool { return t.Failed() || taken[n].Load() > before })
+				}
+				last := a.assigned.Load()
+				if err := g.Renew(t.Context()); err != nil {
+					t.Error(err)
+				}
+				for {
+					greatest := dropped.Load()
+					if last <= greatest || dropped.CompareAndSwap(greatest, last) {
+						break
+					}
+				}
+			}
+		})
+	}
+	renewers.Wait()
+}
+
+// A Renew that fails, and one of a Generator that has an invalid option, return the error. After the former no block has UIDs.
+func TestInvariant1RenewFails(t *testing.T) {
+	c := cached(t, "1-28-22-13", uid.WithScheduleInterval(0)) // File refuses renewals
+	g := New(c)
+	for range 100 { // so that blocks have more than one UID
+		if _, err := g.Next(); err != nil {
 			t.Fatal(err)
 		}
-		dropped.Store(last)
+	}
+	if err := New(c, WithMaxBlock(0)).Renew(t.Context()); !errors.Is(err, ErrOption) {
+		t.Errorf("Renew() with an invalid option = %v", err)
+	}
+	if id, err := g.Next(); err != nil {
+		t.Errorf("Next() = %v, %v: a Renew that does nothing has dropped the lease", id, err)
+	}
+	if err := g.Renew(t.Context()); !errors.Is(err, uid.ErrLease) || !errors.Is(err, workerassign.ErrRenewal) {
+		t.Errorf("Renew() = %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	for range 20 {
+		if id, err := g.NextContext(ctx); err == nil {
+			t.Errorf("NextContext() = %v after Renew", g.Parse(id))
+		}
+	}
+	g.Close()
+	if err := g.Renew(t.Context()); err != uid.ErrClosed {
+		t.Errorf("Renew() after Close = %v", err)
 	}
 }

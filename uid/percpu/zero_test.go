@@ -29,6 +29,7 @@ func TestZeroGenerator(t *testing.T) {
 				"Next":        tt.g.Next,
 				"NextContext": func() (uid.ID, error) { return tt.g.NextContext(ctx) },
 				"NextN":       func() (uid.ID, error) { n, err := tt.g.NextN(make([]uid.ID, 3)); return uid.ID(n), err },
+				"Renew":       func() (uid.ID, error) { return 0, tt.g.Renew(ctx) },
 			} {
 				for range 3 {
 					if id, err := f(); id != 0 || !errors.Is(err, tt.want) {

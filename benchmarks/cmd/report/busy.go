@@ -89,7 +89,7 @@ func writeBusy(w io.Writer, d time.Duration) error {
 found it empty. %d takes found the ring empty. They got a UID after %.1f ms (median) or %.1f ms (maximum), because they waited
 for a goroutine that the scheduler had paused while it was putting a run. A goroutine that only reads the clock was paused for
 %.1f ms at most.
-`, 2*procs, procs, procs, d, float64(taken.Load())/1e6, failed.Load(), st.Ring.Paddings[ringbuffer.Immediate], st.Ring.Paddings[ringbuffer.Caller],
+`, 2*procs, procs, procs, d, float64(taken.Load())/1e6, failed.Load(), st.Ring.Paddings.Immediate, st.Ring.Paddings.Caller,
 		policy.waits.TotalCount(), float64(policy.waits.ValueAtPercentile(50))/1e6, float64(policy.waits.Max())/1e6, float64(longest.Load())/1e6)
 	return nil
 }

@@ -61,7 +61,7 @@ func (r *renewed) Assign(ctx context.Context, q workerassign.Request) (workerass
 
 func (r *renewed) renew(ctx context.Context) error {
 	defer r.former.Store(r.begun.Load()) // of before the call
-	return r.Generator.(interface{ Renew(context.Context) error }).Renew(ctx)
+	return r.Renew(ctx)
 }
 
 // take takes until the generator is closed.

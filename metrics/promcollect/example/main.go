@@ -93,7 +93,7 @@ func handler(g *uid.Cached, numbers *segment.Tags) http.Handler {
 	// Go runtime.
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		promcollect.NewCollector(g, promcollect.WithName("orders")),
+		promcollect.NewGeneratorCollector(g, promcollect.WithName("orders")),
 		promcollect.NewTagsCollector(numbers, promcollect.WithName("numbers"), promcollect.WithMaxTags(20)),
 	)
 	mux := http.NewServeMux()

@@ -52,7 +52,7 @@ func serve(ctx context.Context, role string) error {
 		return err
 	}
 	defer g.Close()
-	s, err := server.New(cfg, server.Options{UIDs: g, Logger: log, Collectors: []prometheus.Collector{promcollect.NewCollector(g)}})
+	s, err := server.New(cfg, server.Options{UIDs: g, Logger: log, Collectors: []prometheus.Collector{promcollect.NewGeneratorCollector(g)}})
 	if err != nil {
 		return err
 	}

@@ -441,7 +441,7 @@ func (s *served) openGenerator(ctx context.Context, uids settings.Settings, stor
 func (s *served) options(log *slog.Logger) server.Options {
 	opts := server.Options{Pool: s.pool, Store: s.store(), Version: version(), Logger: log, UIDs: s.uids, MaxStaleness: s.stale}
 	if s.uids != nil {
-		opts.Collectors = append(opts.Collectors, promcollect.NewCollector(s.uids))
+		opts.Collectors = append(opts.Collectors, promcollect.NewGeneratorCollector(s.uids))
 	}
 	if s.pool != nil {
 		opts.Collectors = append(opts.Collectors, promcollect.NewPoolCollector(s.pool))

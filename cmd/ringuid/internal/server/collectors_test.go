@@ -9,5 +9,5 @@ import (
 
 // testCollectors returns the collectors of a generator, as the command registers them.
 func testCollectors(g uid.Generator) []prometheus.Collector {
-	return []prometheus.Collector{promcollect.NewCollector(g)}
+	return []prometheus.Collector{promcollect.NewGeneratorCollector(g)}
 }

@@ -216,7 +216,7 @@ func (g *generator) execute(command string) {
 	case command == "copied":
 		g.raise(setup.Copied)
 	case command == "renew" && g.renewed:
-		err := g.Generator.(interface{ Renew(context.Context) error }).Renew(context.Background())
+		err := g.Renew(context.Background())
 		g.raise(setup.Renewed)
 		switch {
 		case err == nil:
