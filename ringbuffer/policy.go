@@ -17,12 +17,14 @@ import (
 //
 // If the policy returns ErrEmpty itself, the take returns an *EmptyError, which has the cause.
 //
-// To write a policy, build it on the methods of w. It cannot put runs, and it cannot close the ring.
+// A program may implement it; no method will be added. To write a policy, build it on the methods of w. It cannot put runs, and it
+// cannot close the ring.
 type TakePolicy interface {
 	OnEmpty(ctx context.Context, w Waiter) error
 }
 
-// A Waiter is what a TakePolicy can do about an empty ring: Wait and Pad are those of the Ring.
+// A Waiter is what a TakePolicy can do about an empty ring: Wait and Pad are those of the Ring. The ring implements it. Programs only
+// call it: a later version may have more methods.
 type Waiter interface {
 	Wait(ctx context.Context) error
 	Pad(ctx context.Context) error
@@ -39,7 +41,7 @@ func (w waiter) Pad(ctx context.Context) error { return w.ring.Pad(ctx) }
 
 // A PutPolicy decides what Put does when the ring is full. It corresponds to the original's
 // rejected-put handler. No lock is held while OnFull runs. The run has not been put. Put returns
-// what OnFull returns.
+// what OnFull returns. A program may implement it; no method will be added.
 type PutPolicy interface {
 	OnFull(ctx context.Context, r *Ring, run Run) error
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// A Provider generates the runs that a ring is padded with.
+// A Provider generates the runs that a ring is padded with. A program may implement it; no method will be added.
 //
 // NextRun returns the next run. Two goroutines never call it concurrently. It is not called after
 // Close has returned, unless Close returned ErrBusy. It may block, but it must then honour ctx,

@@ -74,16 +74,19 @@ func (c *counters) monotonicTaken(claimed uint64) uint64 {
 // Stats is a snapshot of a ring's counters. Each field is exact when no goroutine uses the ring. The
 // fields are not read at the same instant. No counter ever decreases.
 type Stats struct {
-	Taken         uint64   // integers handed out
-	Dropped       uint64   // integers dropped by Drop, or because their run, or one behind it, was stale
-	RejectedTakes uint64   // times that a take found the ring empty
-	RejectedPuts  uint64   // times that Put found the ring full
-	Paddings      struct { // paddings that put at least one run, by their reasons
+	Taken         uint64 // integers handed out
+	Dropped       uint64 // integers dropped by Drop, or because their run, or one behind it, was stale
+	RejectedTakes uint64 // times that a take found the ring empty
+	RejectedPuts  uint64 // times that Put found the ring full
+
+	// Paddings are the paddings that put at least one run, by their reasons.
+	Paddings struct {
 		Initial   uint64 // New or Init
 		Immediate uint64 // the fill level fell below the padding factor
 		Scheduled uint64 // the interval was over
 		Caller    uint64 // a taker found the ring empty
 	}
+
 	FailedPaddings uint64    // failures of the provider
 	Fill           uint64    // integers in the ring that can be taken
 	FillRuns       int       // runs in the ring that have such integers, including the current one

@@ -28,11 +28,11 @@ type Backfill struct {
 }
 
 // NewBackfill returns a Backfill that takes a worker ID from the assigner, which must be one whose worker IDs are never used again:
-// workerassign.NewDisposable without WithVerification, or workerassign.NewFile. One whose leases have a start or an end is refused. A database
-// that may lose its last inserts at a failover is not suitable: generators notice that with WithVerification, a Backfill cannot. The options
-// must be those of the generators: if the fleet has changed its format, use the former one for instants before the change. If generators
-// take worker IDs from another store, or from package recycled, keep the worker IDs of the Backfill apart from theirs, for all time, by
-// workerassign.Prefix. The call waits for the store until ctx ends.
+// workerassign.NewDisposable without workerassign.WithVerification, or workerassign.NewFile. One whose leases have a start or an end is
+// refused. A database that may lose its last inserts at a failover is not suitable: with that option generators notice it, a Backfill
+// cannot. The options must be those of the generators: if the fleet has changed its format, use the former one for instants before the
+// change. If generators take worker IDs from another store, or from package recycled, keep the worker IDs of the Backfill apart from
+// theirs, for all time, by workerassign.Prefix. The call waits for the store until ctx ends.
 //
 // Errors wrap ErrOption, ErrLease, or ErrWorkerID.
 func NewBackfill(ctx context.Context, a workerassign.Assigner, opts ...FormatOption) (*Backfill, error) {

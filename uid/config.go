@@ -15,7 +15,7 @@ import (
 )
 
 // TakePolicy is what a Cached generator does when its ring is empty. It is an interface, so a program can
-// implement its own policy. Package ringbuffer describes how.
+// implement its own policy. Package ringbuffer describes how. No method will be added.
 type TakePolicy = ringbuffer.TakePolicy
 
 // The take policies of the library.

@@ -34,7 +34,7 @@ var (
 	ErrClosed = errors.New("uid: the generator is closed")
 
 	// ErrEmpty is returned by a Cached generator that has no UID ready, if its take policy does not
-	// wait. The error includes the last padding error.
+	// wait. The error includes the last padding error. It is the error of package ringbuffer, as its text says.
 	ErrEmpty = ringbuffer.ErrEmpty
 
 	// ErrLease is returned when a lease cannot be taken, extended or, by Close, released. The error also
@@ -46,8 +46,10 @@ var (
 	// generator is closed nevertheless.
 	ErrBusy = errors.New("uid: closed, but a callback is still running")
 
-	// ErrRange is returned by Compose for a field that does not fit the layout, by ParseID for a text
-	// that is not a UID, and for JSON of an ID or of Parts that is not valid.
+	// ErrRange is returned for a value that is out of range or has another form: by Compose, and by the methods At, AtContext and
+	// Fill of a Backfill, for what does not fit the format; by ParseID, ParseBase32, ParseBase62, and the methods UnmarshalJSON,
+	// UnmarshalText, UnmarshalBinary and Scan, for what is not an ID or, in JSON, not Parts; by Value of a Scattered and MarshalJSON
+	// of a NumberID for an ID that the form does not have.
 	ErrRange = errors.New("uid: out of range")
 
 	// ErrClockBack is returned by a Default generator whose RollbackPolicy is WaitOut or Refuse, while

@@ -53,7 +53,7 @@ type Generator interface {
 	Close() error
 }
 
-// A Clock reports the time. It is for tests, and must be safe for concurrent use.
+// A Clock reports the time. It is for tests, which may implement it, and must be safe for concurrent use. No method will be added.
 //
 // The time of a generator never goes back, whatever its Clock does. To tolerate a step back, the
 // generator requires a clock that does not step: the monotonic reading that the times of time.Now

@@ -48,9 +48,9 @@ type MoveReport struct {
 	// until its time bits end. It is the zero time if there is none.
 	LatestEpoch time.Time
 
-	// Widths is the safe layout with the fewest sequence bits at the new epoch. It has the new layout's
+	// SafeLayout is the safe layout with the fewest sequence bits at the new epoch. It has the new layout's
 	// worker bits, and as many time bits as fit. It is the zero Layout if there is none.
-	Widths bitsalloc.Layout
+	SafeLayout bitsalloc.Layout
 }
 
 // Check checks the move. If it is not safe, the error wraps ErrMove, and the report says what would be
@@ -89,18 +89,18 @@ func (m Move) Check() (MoveReport, error) {
 	r.FirstNew = ID(m.New.layout.AllocateUnchecked(first, 0, 0))
 	r.Safe = r.FirstNew > r.LastOld
 	r.LatestEpoch = m.latestEpoch(r.LastOld, from)
-	r.Widths = m.widths(r.LastOld, first)
+	r.SafeLayout = m.widths(r.LastOld, first)
 	if r.Safe {
 		return r, nil
 	}
 	advice := "no epoch and no widths make it safe: keep the old format, or store the new UIDs separately"
 	switch {
-	case !r.LatestEpoch.IsZero() && !r.Widths.IsZero():
-		advice = fmt.Sprintf("an epoch of %s or earlier makes it safe, or the layout %v", r.LatestEpoch.Format(time.RFC3339), r.Widths)
+	case !r.LatestEpoch.IsZero() && !r.SafeLayout.IsZero():
+		advice = fmt.Sprintf("an epoch of %s or earlier makes it safe, or the layout %v", r.LatestEpoch.Format(time.RFC3339), r.SafeLayout)
 	case !r.LatestEpoch.IsZero():
 		advice = fmt.Sprintf("an epoch of %s or earlier makes it safe", r.LatestEpoch.Format(time.RFC3339))
-	case !r.Widths.IsZero():
-		advice = fmt.Sprintf("the layout %v makes it safe", r.Widths)
+	case !r.SafeLayout.IsZero():
+		advice = fmt.Sprintf("the layout %v makes it safe", r.SafeLayout)
 	}
 	return r, fmt.Errorf("%w: the first new UID, %d, is not greater than the last old one, %d; %s", ErrMove, r.FirstNew, r.LastOld, advice)
 }

@@ -34,7 +34,7 @@ func day(year int, month time.Month, d int) time.Time {
 func TestMoveFromTheOriginalsDefaults(t *testing.T) {
 	old := format(t, "1-28-22-13", day(2016, 5, 20), time.Second)
 	r, err := Move{Old: old, New: format(t, "1-28-22-13", day(2024, 11, 20), time.Second), CutOver: day(2024, 11, 21)}.Check()
-	if !errors.Is(err, ErrMove) || r.Safe || !r.LatestEpoch.IsZero() || !r.Widths.IsZero() || r.LastOld != 1<<63-1 {
+	if !errors.Is(err, ErrMove) || r.Safe || !r.LatestEpoch.IsZero() || !r.SafeLayout.IsZero() || r.LastOld != 1<<63-1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if !strings.Contains(err.Error(), "keep the old format") {
@@ -106,15 +106,15 @@ func TestMoveReports(t *testing.T) {
 		} else if r.Safe {
 			t.Fatalf("%+v is safe, but there is no latest epoch", m)
 		}
-		if !r.Widths.IsZero() {
+		if !r.SafeLayout.IsZero() {
 			offeredWidths++
 			f := m.New
-			if f.layout = r.Widths; !check(f) {
-				t.Fatalf("widths %v of %+v are not safe", r.Widths, m)
+			if f.layout = r.SafeLayout; !check(f) {
+				t.Fatalf("widths %v of %+v are not safe", r.SafeLayout, m)
 			}
-			if s := r.Widths.SequenceBits(); s > 1 {
-				if f.layout = layout(t, 63-r.Widths.WorkerBits()-s+1, r.Widths.WorkerBits(), s-1); check(f) {
-					t.Fatalf("widths %v of %+v do not have the fewest sequence bits", r.Widths, m)
+			if s := r.SafeLayout.SequenceBits(); s > 1 {
+				if f.layout = layout(t, 63-r.SafeLayout.WorkerBits()-s+1, r.SafeLayout.WorkerBits(), s-1); check(f) {
+					t.Fatalf("widths %v of %+v do not have the fewest sequence bits", r.SafeLayout, m)
 				}
 			}
 		}

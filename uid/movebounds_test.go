@@ -72,14 +72,14 @@ func TestMoveWidthsAtTheBounds(t *testing.T) {
 	later := format(t, "1-28-22-13", day(2090, 1, 1), time.Second)
 	// 40 time bits end with the cut-over.
 	r, err := Move{Old: later, New: format(t, "1-40-22-1", epoch, time.Millisecond), CutOver: epoch.Add((1<<40 - 1) * time.Millisecond), Behind: -1}.Check()
-	if err != nil || r.Widths.String() != "1-40-22-1" {
-		t.Errorf("%v, %v", r.Widths, err)
+	if err != nil || r.SafeLayout.String() != "1-40-22-1" {
+		t.Errorf("%v, %v", r.SafeLayout, err)
 	}
 	// 40 time bits have the first new UID, but end before the cut-over. 41 of them leave too few sequence bits.
 	cut := epoch.Add((1<<40 + 5) * time.Millisecond)
 	old := format(t, "1-28-22-13", cut.AddDate(-5, 0, 0).Truncate(time.Second), time.Second)
 	r, err = Move{Old: old, New: format(t, "1-41-21-1", epoch, time.Millisecond), CutOver: cut, Ahead: -1, Behind: time.Second}.Check()
-	if !errors.Is(err, ErrMove) || !r.Widths.IsZero() || r.LastOld < math.MaxInt64/2 {
+	if !errors.Is(err, ErrMove) || !r.SafeLayout.IsZero() || r.LastOld < math.MaxInt64/2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -149,8 +149,8 @@ func WithRolloverInterval(d time.Duration) Option {
 // d is UID time, which passes faster when the generator borrows: at ten times the layout's rate, the
 // reserved time lasts for a tenth of d. At most 1.5 × d of UID time is stamped for each call of the
 // store. d must be at least a time unit, and should be longer than a call of the store takes. The
-// default is 30 s. The option has no effect on leases of NewDisposable and NewFile, because they have
-// no end, nor on leases of Static, because Static grants no time in advance.
+// default is 30 s. The option has no effect on leases of workerassign.NewDisposable and workerassign.NewFile,
+// because they have no end, nor on those of workerassign.Static, which grants no time in advance.
 func WithReserveAhead(d time.Duration) CommonOption {
 	return commonOption(func(c *config) { c.reserve = d })
 }

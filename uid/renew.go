@@ -28,11 +28,12 @@ import (
 // With recycled.WithWorkerID, the new lease is one of the same slot, which is free only after the grace of the lease that was
 // dropped. Until then there are no UIDs, and of two copies only one gets the slot.
 //
-// An assigner whose state may have been copied too, in memory or in a file on the same machine, refuses: Static, StaticFile, File, Saved, and
-// package recycled on a store without a clock of its own, such as that of package filestore. Then the error wraps workerassign.ErrRenewal, each further
-// try fails in the same way, and the generator never generates a UID again. Close it, and create another one with an
-// assigner that the other copy does not have, for example a Static with another worker ID. With the store of etcd the same assigner
-// will do, if its servers were not copied. What both copies have returned before both have called Renew may be equal.
+// An assigner whose state may have been copied too, in memory or in a file on the same machine, refuses: workerassign.Static,
+// workerassign.StaticFile, workerassign.File, recycled.Saved, and package recycled on a store without a clock of its own, such as that of
+// package filestore. Then the error wraps workerassign.ErrRenewal, each further try fails in the same way, and the generator never
+// generates a UID again. Close it, and create another one with an assigner that the other copy does not have, for example a
+// workerassign.Static with another worker ID. With the store of etcd the same assigner will do, if its servers were not copied. What
+// both copies have returned before both have called Renew may be equal.
 //
 // Each Renew uses up a worker ID, two if a next lease was taken in advance, or occupies a slot of package recycled until its grace is over. It
 // may be called concurrently with all other methods; each concurrent call drops what was taken before it.

@@ -139,8 +139,8 @@ func printMove(a *App, m uid.Move, r uid.MoveReport) error {
 	if !r.LatestEpoch.IsZero() {
 		advice = append(advice, fmt.Sprintf("the new layout with an epoch of %s or earlier", r.LatestEpoch.Format(time.RFC3339)))
 	}
-	if !r.Widths.IsZero() {
-		advice = append(advice, fmt.Sprintf("the layout %v with the new epoch", r.Widths))
+	if !r.SafeLayout.IsZero() {
+		advice = append(advice, fmt.Sprintf("the layout %v with the new epoch", r.SafeLayout))
 	}
 	if len(advice) == 0 {
 		advice = append(advice, "no epoch and no widths: keep the old format, or store the new UIDs separately")
@@ -159,7 +159,7 @@ func printMoveJSON(a *App, m uid.Move, r uid.MoveReport) error {
 		LastOld     *uid.ID           `json:"last_old,omitempty"`
 		FirstNew    uid.ID            `json:"first_new"`
 		LatestEpoch *time.Time        `json:"latest_safe_epoch,omitempty"`
-		Widths      *bitsalloc.Layout `json:"safe_layout,omitempty"`
+		SafeLayout  *bitsalloc.Layout `json:"safe_layout,omitempty"`
 	}{Safe: r.Safe, Old: m.Old, New: m.New, CutOver: m.CutOver.UTC(), FirstNew: r.FirstNew}
 	if r.LastOld >= 0 {
 		report.LastOld = &r.LastOld
@@ -167,8 +167,8 @@ func printMoveJSON(a *App, m uid.Move, r uid.MoveReport) error {
 	if !r.LatestEpoch.IsZero() {
 		report.LatestEpoch = &r.LatestEpoch
 	}
-	if !r.Widths.IsZero() {
-		report.Widths = &r.Widths
+	if !r.SafeLayout.IsZero() {
+		report.SafeLayout = &r.SafeLayout
 	}
 	return json.NewEncoder(a.stdout()).Encode(report)
 }
