@@ -94,7 +94,7 @@ func testBadSource(t *testing.T, want string, bad func(ctx context.Context) erro
 	if st := s.Stats(); st.LastError != nil || !st.FailingSince.IsZero() {
 		t.Errorf("Stats() = %+v, want no error", st)
 	}
-	if h := s.Health(); !h.OK() || h.Cause != nil {
+	if h := s.Health(); !h.OK() || h.LastError != nil {
 		t.Errorf("Health() = %+v", h)
 	}
 }

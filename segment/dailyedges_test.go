@@ -235,7 +235,7 @@ func TestDailyCannotBeOpened(t *testing.T) {
 		time.Sleep(12 * time.Hour)
 		m.Kill()
 		clock.offset.Store(int64(12 * time.Hour)) // so that the day was not prepared
-		if h := d.Health(); !errors.Is(h.Err, segment.ErrEmpty) || h.Cause != nil {
+		if h := d.Health(); !errors.Is(h.Err, segment.ErrEmpty) || h.LastError != nil {
 			t.Errorf("Health before the day was opened = %+v, want ErrEmpty", h)
 		}
 		begin := time.Now()
@@ -257,7 +257,7 @@ func TestDailyCannotBeOpened(t *testing.T) {
 			if n := calls.Load(); n < 110 || n > 400 {
 				t.Errorf("the source was called %d times in a minute", n)
 			}
-			if h := d.Health(); !errors.Is(h.Err, segmenttest.ErrDown) || !errors.Is(h.Cause, segmenttest.ErrDown) || !h.FailingSince.Equal(since) {
+			if h := d.Health(); !errors.Is(h.Err, segmenttest.ErrDown) || !errors.Is(h.LastError, segmenttest.ErrDown) || !h.FailingSince.Equal(since) {
 				t.Errorf("Health = %+v, want the failure since %v", h, since)
 			}
 			if t.Failed() {

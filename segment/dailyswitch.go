@@ -177,7 +177,7 @@ func (d *Daily) Health() Health {
 	case next != nil && next.contains(now):
 		return next.seq.Health()
 	case o != nil && o.finished() && o.err != nil:
-		return Health{Err: o.err, Known: true, Cause: o.err, FailingSince: o.since}
+		return Health{Err: o.err, Known: true, LastError: o.err, FailingSince: o.since}
 	}
 	return Health{Err: fmt.Errorf("%w: the day of %v is not open yet", ErrEmpty, now.In(d.zone)), Known: true}
 }

@@ -25,10 +25,10 @@ type Health struct {
 	// and if For would be more than 292 years. Check it before you compare For.
 	Known bool
 
-	// FailingSince is when the first try of the present series of failures failed, and Cause is the error of the
-	// last try. They are zero if the last try succeeded.
+	// FailingSince is when the first try of the present series of failures failed, and LastError is the error of
+	// the last try. They are zero if the last try succeeded.
 	FailingSince time.Time
-	Cause        error
+	LastError    error
 }
 
 // OK reports whether Next returns a number at once.
@@ -40,7 +40,7 @@ func (s *Sequence) Health() Health {
 		return Health{Err: errNotMade}
 	}
 	ring, state := s.ring.Stats(), s.provider.snapshot()
-	h := Health{Buffered: int64(ring.Fill), FailingSince: state.FailingSince, Cause: state.LastError}
+	h := Health{Buffered: int64(ring.Fill), FailingSince: state.FailingSince, LastError: state.LastError}
 	if left := float64(h.Buffered) / state.Rate * float64(time.Second); left < math.MaxInt64 { // it is not, if the rate is 0
 		h.For, h.Known = time.Duration(left), true
 	}
@@ -54,7 +54,7 @@ func (s *Sequence) Health() Health {
 }
 
 // LogValue implements slog.LogValuer. The group has the keys ok and buffered, for (a Duration) if it is known, and, if they are set,
-// err, failing_since and cause.
+// err, failing_since and last_error.
 func (h Health) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.Bool("ok", h.OK()), slog.Int64("buffered", h.Buffered)}
 	if h.Known {
@@ -62,7 +62,7 @@ func (h Health) LogValue() slog.Value {
 	}
 	attrs = safelog.AppendError(attrs, "err", h.Err)
 	attrs = safelog.AppendTime(attrs, "failing_since", h.FailingSince)
-	return slog.GroupValue(safelog.AppendError(attrs, "cause", h.Cause)...)
+	return slog.GroupValue(safelog.AppendError(attrs, "last_error", h.LastError)...)
 }
 
 // MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys of LogValue. for is a number of

@@ -25,7 +25,7 @@ func TestHealth(t *testing.T) {
 		}
 		synctest.Wait()
 		h := s.Health()
-		if !h.OK() || h.Buffered != 199 || h.For < 19*time.Second || h.For > 20*time.Second || h.Cause != nil {
+		if !h.OK() || h.Buffered != 199 || h.For < 19*time.Second || h.For > 20*time.Second || h.LastError != nil {
 			t.Errorf("Health() = %+v, want about 19.9s", h)
 		}
 		src.fail(down)
@@ -37,7 +37,7 @@ func TestHealth(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		h = s.Health()
-		if !h.OK() || h.Buffered != 99 || !errors.Is(h.Cause, errDown) || !h.FailingSince.Equal(since) || h.For < 9*time.Second || h.For > 10*time.Second {
+		if !h.OK() || h.Buffered != 99 || !errors.Is(h.LastError, errDown) || !h.FailingSince.Equal(since) || h.For < 9*time.Second || h.For > 10*time.Second {
 			t.Errorf("Health() = %+v: the source is down, and numbers are in memory", h)
 		}
 		for v := int64(202); v <= 300; v++ {
@@ -55,7 +55,7 @@ func TestHealth(t *testing.T) {
 		}
 		src.fail(nil)
 		time.Sleep(2 * time.Second)
-		if h = s.Health(); !h.OK() || h.Cause != nil || !h.FailingSince.IsZero() || h.Buffered != 200 {
+		if h = s.Health(); !h.OK() || h.LastError != nil || !h.FailingSince.IsZero() || h.Buffered != 200 {
 			t.Errorf("Health() = %+v", h)
 		}
 		s.Close()
@@ -67,13 +67,13 @@ func TestHealth(t *testing.T) {
 
 func TestHealthJSONAndLog(t *testing.T) {
 	since := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	full := Health{Err: errors.New("e"), Buffered: 5, For: 2 * time.Second, Known: true, FailingSince: since, Cause: errors.New("c")}
+	full := Health{Err: errors.New("e"), Buffered: 5, For: 2 * time.Second, Known: true, FailingSince: since, LastError: errors.New("c")}
 	for _, test := range []struct {
 		h         Health
 		json, log string
 	}{
-		{full, `{"ok":false,"buffered":5,"for":2000000000,"err":"e","failing_since":"2026-11-22T10:00:00Z","cause":"c"}`,
-			`h.ok=false h.buffered=5 h.for=2s h.err=e h.failing_since=2026-11-22T10:00:00.000Z h.cause=c`},
+		{full, `{"ok":false,"buffered":5,"for":2000000000,"err":"e","failing_since":"2026-11-22T10:00:00Z","last_error":"c"}`,
+			`h.ok=false h.buffered=5 h.for=2s h.err=e h.failing_since=2026-11-22T10:00:00.000Z h.last_error=c`},
 		{Health{}, `{"ok":true,"buffered":0}`, `h.ok=true h.buffered=0`},
 	} {
 		if got, err := json.Marshal(test.h); err != nil || string(got) != test.json {

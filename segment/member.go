@@ -35,12 +35,9 @@ func (s *Sequence) Sources() []SourceState {
 		return nil
 	}
 	states := make([]SourceState, len(s.provider.sources))
-	since, _, err := s.provider.demand.outage()
 	for i, m := range s.provider.sources {
 		if f := m.failing.Load(); f != nil {
 			states[i] = *f
-		} else if err != nil {
-			states[i].FailingSince, states[i].LastError = since, err
 		}
 		states[i].Source, states[i].End = m.name, m.end.Load()
 	}

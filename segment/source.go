@@ -8,7 +8,7 @@ import (
 )
 
 // A Source hands out ranges of numbers, for many tags. Package segmenttest tests whether a source fulfils
-// this contract.
+// this contract. A program may implement it, and no method will be added; Request and Range may get more fields.
 //
 // All methods are safe for concurrent use, by any number of processes and hosts. They may block until ctx
 // ends, and return soon after it has ended. A panic of one is a panic of the call of New or Next that runs it; in a
@@ -53,7 +53,8 @@ type Range struct {
 	Step   int64 // the tag's step as the source keeps it, at least 1; 0 if it keeps none
 }
 
-// A Creator is a Source that can also create tags. All sources of this module are Creators.
+// A Creator is a Source that can also create tags. All sources of this module are Creators. A program may implement it, and
+// no method will be added; TagConfig may get more fields.
 type Creator interface {
 	Source
 

@@ -1,30 +1,13 @@
 package segment
 
-import "iter"
-
 // Sources returns the state of each source, in their order in the Group, as the requests of all tags have found it: a
 // source fails from the first request that it does not answer to the next one that it answers. End is 0, because each
-// tag has its own. A tag that the source refuses, for example with ErrNoTag, is only seen in TagSources and in
-// Health.
+// tag has its own. A tag that the source refuses, for example with ErrNoTag, is only seen in Health.
 func (t *Tags) Sources() []SourceState {
 	if t == nil || t.work == nil {
 		return nil
 	}
 	return t.queue.states()
-}
-
-// TagSources returns an iterator over the tags that are in memory, with their Sequence.Sources, in no order. If a
-// request of a tag waits for its turn because the sources fail for other tags, its sources fail too.
-func (t *Tags) TagSources() iter.Seq2[string, []SourceState] {
-	return func(yield func(string, []SourceState) bool) {
-		if t == nil || t.work == nil {
-			return
-		}
-		t.tags.Range(func(tag, e any) bool {
-			s := e.(*tagEntry).seq.Load()
-			return s == nil || yield(tag.(string), s.Sources())
-		})
-	}
 }
 
 // Sources returns the state of each source, in their order in the Group, for the day that is in use. End is a number

@@ -13,8 +13,8 @@ import (
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
 
-// Sources of a Tags shows a source that fails, also before any tag is open, and TagSources shows it for each tag,
-// also for tags that have not asked it yet because they wait for their turn.
+// Sources of a Tags shows a source that fails, also before any tag is open, and Health shows it for each tag, also for
+// tags that have not asked it yet because they wait for their turn.
 func TestTagsSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, stores := stripes(2)
@@ -40,8 +40,8 @@ func TestTagsSources(t *testing.T) {
 			t.Fatal("Next succeeded")
 		}
 		check("when all are down and no tag is open", 2)
-		for range tags.TagSources() {
-			t.Error("TagSources has a tag that is not open")
+		for range tags.Health() {
+			t.Error("Health has a tag that is not open")
 		}
 		stores[0].Start()
 		stores[1].Start()
@@ -55,11 +55,6 @@ func TestTagsSources(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 		}
-		for tag, states := range tags.TagSources() {
-			if states[0].End == 0 || states[1].End == 0 {
-				t.Fatalf("tag %q has not asked each source: %+v", tag, states)
-			}
-		}
 		check("when all work", 0)
 		stores[0].Kill()
 		stores[1].Kill()
@@ -72,27 +67,19 @@ func TestTagsSources(t *testing.T) {
 		}
 		check("when all are down", 2)
 		seen := map[string]bool{}
-		for tag, states := range tags.TagSources() {
+		for tag, h := range tags.Health() {
 			seen[tag] = true
-			for _, s := range states {
-				if s.FailingSince.IsZero() || !errors.Is(s.LastError, segmenttest.ErrDown) || s.End == 0 {
-					t.Errorf("tag %q, in an outage: %+v", tag, s)
-				}
+			if h.FailingSince.IsZero() || !errors.Is(h.LastError, segmenttest.ErrDown) {
+				t.Errorf("tag %q, in an outage: %+v", tag, h)
 			}
 		}
 		if len(seen) != count {
-			t.Errorf("TagSources has %d tags, want %d", len(seen), count)
-		}
-		for range tags.TagSources() {
-			break
+			t.Errorf("Health has %d tags, want %d", len(seen), count)
 		}
 	})
 	for _, tags := range []*segment.Tags{nil, {}} {
 		if s := tags.Sources(); s != nil {
 			t.Errorf("Sources = %v", s)
-		}
-		for range tags.TagSources() {
-			t.Error("TagSources has an element")
 		}
 	}
 }
@@ -110,13 +97,8 @@ func TestTagsQuietTagInOutage(t *testing.T) {
 		if _, err := tags.Next("busy"); err == nil {
 			t.Fatal("Next succeeded")
 		}
-		for tag, states := range tags.TagSources() {
-			if s := states[0]; !s.FailingSince.IsZero() || s.LastError != nil {
-				t.Errorf("tag %q has %+v", tag, s)
-			}
-		}
 		for tag, h := range tags.Health() {
-			if !h.OK() || !h.FailingSince.IsZero() || h.Cause != nil {
+			if !h.OK() || !h.FailingSince.IsZero() || h.LastError != nil {
 				t.Errorf("tag %q has %+v", tag, h)
 			}
 		}

@@ -241,28 +241,21 @@ func (t *Tags) make(tag string, received []int64, o *opening) (*Sequence, error)
 	})
 }
 
-// Stats returns an iterator over the statistics of the tags that are in memory, in no order.
-func (t *Tags) Stats() iter.Seq[Stats] {
-	return func(yield func(Stats) bool) {
-		if t == nil || t.work == nil {
-			return
-		}
-		t.tags.Range(func(_, e any) bool {
-			s := e.(*tagEntry).seq.Load()
-			return s == nil || yield(s.Stats())
-		})
-	}
-}
+// Stats returns an iterator over the tags that are in memory, with their Stats, in no order.
+func (t *Tags) Stats() iter.Seq2[string, Stats] { return inMemory(t, (*Sequence).Stats) }
 
 // Health returns an iterator over the tags that are in memory, with their Health, in no order.
-func (t *Tags) Health() iter.Seq2[string, Health] {
-	return func(yield func(string, Health) bool) {
+func (t *Tags) Health() iter.Seq2[string, Health] { return inMemory(t, (*Sequence).Health) }
+
+// inMemory returns an iterator over the tags that are in memory, with what of returns for each.
+func inMemory[T any](t *Tags, of func(*Sequence) T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
 		if t == nil || t.work == nil {
 			return
 		}
 		t.tags.Range(func(tag, e any) bool {
 			s := e.(*tagEntry).seq.Load()
-			return s == nil || yield(tag.(string), s.Health())
+			return s == nil || yield(tag.(string), of(s))
 		})
 	}
 }

@@ -116,8 +116,8 @@ func TestTagsStats(t *testing.T) {
 		}
 	}
 	names := map[string]bool{}
-	for s := range tags.Stats() {
-		names[s.Tag] = s.Issued == 10
+	for tag, s := range tags.Stats() {
+		names[tag] = s.Tag == tag && s.Issued == 10
 	}
 	for tag, h := range tags.Health() {
 		if !names[tag] || !h.OK() {

@@ -81,7 +81,7 @@ func TestTagsErrorUsesTags(t *testing.T) {
 			for range tags.Health() {
 				used.Add(1)
 			}
-			for range tags.TagSources() {
+			for range tags.Stats() {
 				used.Add(1)
 			}
 			return fmt.Sprint(len(tags.Sources()))
@@ -110,7 +110,7 @@ func TestTagsErrorUsesTags(t *testing.T) {
 			}
 		}
 		for _, h := range tags.Health() {
-			if h.Cause == nil || h.Cause.Error() == "" {
+			if h.LastError == nil || h.LastError.Error() == "" {
 				t.Errorf("Health = %+v, want the failure", h)
 			}
 		}

@@ -3,7 +3,7 @@ package segment_test
 import (
 	"context"
 	"errors"
-	"slices"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -39,7 +39,7 @@ func TestTagThatOpensLaterStays(t *testing.T) {
 		if n, err := tags.Next("a"); n != first+1 || err != nil {
 			t.Errorf("Next() = %d, %v; want %d", n, err, first+1)
 		}
-		if n := len(slices.Collect(tags.Stats())); n != 1 {
+		if n := len(maps.Collect(tags.Stats())); n != 1 {
 			t.Errorf("%d tags are in memory, want 1", n)
 		}
 	})

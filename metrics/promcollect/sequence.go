@@ -124,7 +124,7 @@ func stateOf(h segment.Health) sequenceState {
 		state.seconds = math.Inf(1)
 	}
 	if !h.FailingSince.IsZero() {
-		state.failing[reasonOf(h.Cause)] = true
+		state.failing[reasonOf(h.LastError)] = true
 	}
 	return state
 }

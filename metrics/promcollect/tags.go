@@ -59,8 +59,8 @@ func (r *tagsReader) read(s *scrape, closed bool) {
 	}
 	var all []tagReading
 	open := 0
-	for st := range r.tags.Stats() {
-		h, ok := health[st.Tag]
+	for tag, st := range r.tags.Stats() {
+		h, ok := health[tag]
 		if !ok {
 			continue // it was opened between the two loops
 		}

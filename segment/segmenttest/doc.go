@@ -7,16 +7,10 @@
 //
 //	func TestSource(t *testing.T) {
 //		server := startServer(t)
-//		var prefix string
-//		client := func(tb testing.TB) segment.Creator {
-//			return mystore.NewSegments(server.Dial(tb), mystore.WithPrefix(prefix))
-//		}
 //		segmenttest.Run(t, segmenttest.Harness{
-//			New: func(tb testing.TB) segment.Creator {
-//				prefix = newPrefix() // an empty store
-//				return client(tb)
+//			New: func(tb testing.TB, name string) segment.Creator {
+//				return mystore.New(server.Dial(tb), mystore.WithPrefix(name))
 //			},
-//			Client:  client,
 //			Secrets: []string{server.Password},
 //			Faults: segmenttest.Faults{
 //				Kill:  server.Kill,

@@ -1,6 +1,8 @@
 package segmenttest
 
 import (
+	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,13 +12,10 @@ import (
 // A Harness gives Run a source to test, and faults. Its functions are called by one goroutine, except those that
 // Faults says otherwise of.
 type Harness struct {
-	// New returns a client of a new store that is empty: it has no tag, and no other test uses it. It may use
-	// tb.Cleanup to close the client. It must be set.
-	New func(tb testing.TB) segment.Creator
-
-	// Client returns another client of the store that New has made last, as another process would have it. If
-	// it is nil, the tests use the client of New as if it were several.
-	Client func(tb testing.TB) segment.Creator
+	// New returns a new client of the store of the given name, as another process would have it. The first client of a
+	// name finds an empty store, without a tag. A name consists of 1 to 20 characters a to z and 2 to 7, and is not used
+	// again. New may use tb.Cleanup to close the client. It must be set.
+	New func(tb testing.TB, name string) segment.Creator
 
 	// Secrets are texts that no description and no error of the source may contain, such as the password of the
 	// database.
@@ -155,9 +154,7 @@ func (c sourceCase) test(tb testing.TB, h Harness) {
 	if h.Recovery == 0 {
 		h.Recovery = 2 * time.Minute
 	}
-	t := &sourceTest{TB: tb, h: h}
-	if t.source = h.New(tb); t.source == nil {
-		t.Fatalf("Harness.New returned nil")
-	}
+	t := &sourceTest{TB: tb, h: h, name: "t" + strings.ToLower(rand.Text()[:15])}
+	t.source = t.open()
 	c.run(t)
 }

@@ -13,7 +13,8 @@ import (
 
 // memoryHarness has a Memory, and all faults.
 type memoryHarness struct {
-	last *Memory // that New has made last
+	name string  // of the store that New has made last
+	last *Memory // that store
 	opts []MemoryOption
 	wrap func(m *Memory) segment.Creator // nil: the client is not wrapped
 }
@@ -34,11 +35,13 @@ func (h *memoryHarness) lost(write func(), lose func(m *Memory, n int)) {
 
 func (h *memoryHarness) harness() Harness {
 	return Harness{
-		New: func(testing.TB) segment.Creator {
-			h.last = NewMemory(h.opts...)
+		New: func(_ testing.TB, name string) segment.Creator {
+			if name == h.name {
+				return h.wrapped(h.last.Client("other"))
+			}
+			h.name, h.last = name, NewMemory(h.opts...)
 			return h.wrapped(h.last)
 		},
-		Client:  func(testing.TB) segment.Creator { return h.wrapped(h.last.Client("other")) },
 		Secrets: []string{"hunter2"},
 		Faults: Faults{
 			Kill:   func(testing.TB) { h.last.Kill() },
@@ -63,7 +66,6 @@ func TestMemory(t *testing.T) {
 
 func TestMemoryWithoutRecord(t *testing.T) {
 	h := (&memoryHarness{opts: []MemoryOption{WithoutRecord(), WithGap(10_000)}}).harness()
-	h.Client = nil
 	h.MayReturnFewer, h.FoldsTags = true, true
 	Run(t, h)
 }

@@ -23,18 +23,16 @@ const afterContext = 20 * time.Second
 type sourceTest struct {
 	testing.TB
 	h      Harness
+	name   string          // of the store
 	source segment.Creator // the first client
 }
 
-// open returns another client of the store.
+// open returns a new client of the store.
 func (t *sourceTest) open() segment.Creator {
 	t.Helper()
-	if t.h.Client == nil {
-		return t.source
-	}
-	s := t.h.Client(t.TB)
+	s := t.h.New(t.TB, t.name)
 	if s == nil {
-		t.Fatalf("Harness.Client returned nil")
+		t.Fatalf("Harness.New returned nil")
 	}
 	return s
 }

@@ -3,7 +3,6 @@ package etcdstore
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -79,7 +78,6 @@ func TestSourceOnCluster(t *testing.T) {
 	t.Parallel()
 	servers, endpoints := startCluster(t, steadyLeader)
 	prefix := ""
-	client := func(tb testing.TB) segment.Creator { return New(dial(tb, endpoints...), WithPrefix(prefix)) }
 	f := tagFaults(servers[1], &prefix)
 	kills := 0
 	f.Kill = func(testing.TB) { servers[kills%3].Kill() }
@@ -93,11 +91,10 @@ func TestSourceOnCluster(t *testing.T) {
 		f.Without[name] = "TestStore has it, on one server"
 	}
 	segmenttest.Run(t, segmenttest.Harness{
-		New: func(tb testing.TB) segment.Creator {
-			prefix = fmt.Sprintf("tests/%d/", time.Now().UnixNano())
-			return client(tb)
+		New: func(tb testing.TB, name string) segment.Creator {
+			prefix = "tests/" + name + "/"
+			return New(dial(tb, endpoints...), WithPrefix(prefix))
 		},
-		Client: client,
 		Faults: f,
 	})
 }

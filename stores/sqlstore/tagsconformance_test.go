@@ -38,43 +38,43 @@ func TestTableConformance(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var server *sqlstore.FakeServer
+			last := ""
+			var server *sqlstore.FakeServer // that New has made last
 			var killed, losing atomic.Bool
 			var paused atomic.Pointer[chan struct{}]
-			client := func(tb testing.TB) segment.Creator {
-				db := sql.OpenDB(server)
-				tb.Cleanup(func() { db.Close() })
-				return sqlstore.New(db, sqlstore.WithAttemptTimeout(3*time.Second))
-			}
 			segmenttest.Run(t, segmenttest.Harness{
-				New: func(tb testing.TB) segment.Creator {
-					server = sqlstore.NewFakeServer(tt.version)
-					server.Folds, server.HidesID = tt.folds, tt.hideID
-					server.Before = func(ctx context.Context, statement string) error {
-						if p := paused.Load(); p != nil {
-							select {
-							case <-*p:
-							case <-ctx.Done():
-								return ctx.Err()
+				New: func(tb testing.TB, name string) segment.Creator {
+					if name != last {
+						last = name
+						server = sqlstore.NewFakeServer(tt.version)
+						server.Folds, server.HidesID = tt.folds, tt.hideID
+						server.Before = func(ctx context.Context, statement string) error {
+							if p := paused.Load(); p != nil {
+								select {
+								case <-*p:
+								case <-ctx.Done():
+									return ctx.Err()
+								}
 							}
+							switch {
+							case !killed.Load():
+								return nil
+							case statement == "CONNECT":
+								return &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+							}
+							return driver.ErrBadConn
 						}
-						switch {
-						case !killed.Load():
+						server.After = func(context.Context, string) error {
+							if losing.Load() {
+								return tt.lost
+							}
 							return nil
-						case statement == "CONNECT":
-							return &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 						}
-						return driver.ErrBadConn
 					}
-					server.After = func(context.Context, string) error {
-						if losing.Load() {
-							return tt.lost
-						}
-						return nil
-					}
-					return client(tb)
+					db := sql.OpenDB(server)
+					tb.Cleanup(func() { db.Close() })
+					return sqlstore.New(db, sqlstore.WithAttemptTimeout(3*time.Second))
 				},
-				Client:    client,
 				FoldsTags: tt.folds,
 				Faults: segmenttest.Faults{
 					Kill:  func(testing.TB) { killed.Store(true) },

@@ -16,8 +16,6 @@
 package storetest
 
 import (
-	"crypto/rand"
-	"strings"
 	"testing"
 
 	"github.com/ringuid/ringuid/segment"
@@ -42,7 +40,7 @@ type Harness struct {
 	// Slots are the faults for the tests of pools.
 	Slots assigntest.Faults
 
-	// Tags has the faults for the tests of tags, and what else these must know of the store. Its New and Client are not used.
+	// Tags has the faults for the tests of tags, and what else these must know of the store. Its New is not used.
 	Tags segmenttest.Harness
 }
 
@@ -59,12 +57,7 @@ func Run(t *testing.T, h Harness) {
 		})
 	})
 	t.Run("tags", func(t *testing.T) {
-		name := ""
-		h.Tags.New = func(tb testing.TB) segment.Creator {
-			name = "t" + strings.ToLower(rand.Text()[:15])
-			return h.New(tb, name)
-		}
-		h.Tags.Client = func(tb testing.TB) segment.Creator { return h.New(tb, name) }
+		h.Tags.New = func(tb testing.TB, name string) segment.Creator { return h.New(tb, name) }
 		segmenttest.Run(t, h.Tags)
 	})
 }

@@ -29,21 +29,19 @@ import (
 func TestSegmentTableConformance(t *testing.T) {
 	s := postgrestest.Start(t)
 	proxy := testserver.NewProxy(t, s.Address())
-	var name string
+	var last, database string
 	var admin *sqlx.DB
-	client := func(tb testing.TB) segment.Creator {
-		dsn := strings.Replace(s.DSN("service", "very-secret", name), s.Address(), proxy.Address(), 1)
-		return sqlstore.New(postgrestest.Open(tb, dsn), sqlstore.WithAttemptTimeout(3*time.Second))
-	}
 	s.Admin().MustExec("CREATE ROLE service LOGIN PASSWORD 'very-secret'")
 	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
-		New: func(tb testing.TB) segment.Creator {
-			name, admin = s.Database()
-			testserver.RunScript(t, admin, ringuid.PostgreSQLSchema())
-			admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id, update_time), INSERT (biz_tag, max_id, step, description) ON leaf_alloc TO service")
-			return client(tb)
+		New: func(tb testing.TB, name string) segment.Creator {
+			if name != last {
+				last = name
+				database, admin = segmentDatabase(t, s)
+				admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id, update_time), INSERT (biz_tag, max_id, step, description) ON leaf_alloc TO service")
+			}
+			dsn := strings.Replace(s.DSN("service", "very-secret", database), s.Address(), proxy.Address(), 1)
+			return sqlstore.New(postgrestest.Open(tb, dsn), sqlstore.WithAttemptTimeout(3*time.Second))
 		},
-		Client:  client,
 		Secrets: []string{"very-secret"},
 		Faults: segmenttest.Faults{
 			Kill:        func(testing.TB) { s.Kill() },

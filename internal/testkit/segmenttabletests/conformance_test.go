@@ -57,20 +57,19 @@ func restoreRows(tb testing.TB, db *sqlx.DB, write func()) {
 // conformance runs the suite on a server, with a table that a script creates.
 func conformance(t *testing.T, s *mariadbtest.Server, script string, foldsTags bool) {
 	proxy := testserver.NewProxy(t, s.Address())
-	var name string
+	var last, database string
 	var admin *sqlx.DB
 	s.Admin().MustExec("CREATE USER 'service'@'%' IDENTIFIED BY 'very-secret'")
-	client := func(tb testing.TB) segment.Creator {
-		return sqlstore.New(open(tb, s.DSN("service", "very-secret", name), proxy.Address()), sqlstore.WithAttemptTimeout(3*time.Second))
-	}
 	segmenttest.Run(t, segmenttest.Harness{
-		New: func(tb testing.TB) segment.Creator {
-			name, admin = s.Database()
-			testserver.RunScript(t, admin, script)
-			admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id), INSERT (biz_tag, max_id, step, description) ON " + name + ".leaf_alloc TO 'service'@'%'")
-			return client(tb)
+		New: func(tb testing.TB, name string) segment.Creator {
+			if name != last {
+				last = name
+				database, admin = s.Database()
+				testserver.RunScript(t, admin, script)
+				admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id), INSERT (biz_tag, max_id, step, description) ON " + database + ".leaf_alloc TO 'service'@'%'")
+			}
+			return sqlstore.New(open(tb, s.DSN("service", "very-secret", database), proxy.Address()), sqlstore.WithAttemptTimeout(3*time.Second))
 		},
-		Client:    client,
 		Secrets:   []string{"very-secret"},
 		FoldsTags: foldsTags,
 		Faults: segmenttest.Faults{

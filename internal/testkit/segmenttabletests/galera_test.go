@@ -160,18 +160,17 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster, compares bool) {
 
 // The suite, with a client whose connections lead to all nodes.
 func testGaleraConformance(t *testing.T, c *mariadbtest.Cluster) {
-	var name string
+	var last, database string
 	var nodes []*sqlx.DB
 	var addresses []string
-	client := func(tb testing.TB) segment.Creator {
-		return sqlstore.New(open(tb, c.Node(0).DSN("root", "", name), addresses...))
-	}
 	segmenttest.Run(t, segmenttest.Harness{
-		New: func(tb testing.TB) segment.Creator {
-			name, nodes, addresses = galeraDatabase(t, c)
-			return client(tb)
+		New: func(tb testing.TB, name string) segment.Creator {
+			if name != last {
+				last = name
+				database, nodes, addresses = galeraDatabase(t, c)
+			}
+			return sqlstore.New(open(tb, c.Node(0).DSN("root", "", database), addresses...))
 		},
-		Client: client,
 		Faults: segmenttest.Faults{
 			SetCounter: func(tb testing.TB, tag string, next int64) {
 				execOnNode(tb, nodes[1], "UPDATE leaf_alloc SET max_id = ? WHERE biz_tag = ?", next, tag)

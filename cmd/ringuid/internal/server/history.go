@@ -70,7 +70,7 @@ func (s *Server) sample(now time.Time) sample {
 		x.Issued, x.Fill, x.Ahead = st.Issued, st.Ring.FillLevel(), st.Ahead.Seconds()
 	}
 	if s.opts.Sequences != nil {
-		for st := range s.opts.Sequences.Stats() {
+		for _, st := range s.opts.Sequences.Stats() {
 			x.Numbers += st.Issued
 		}
 	}

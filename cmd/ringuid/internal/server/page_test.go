@@ -524,7 +524,7 @@ func TestForeignPageInBrowser(t *testing.T) {
 	if issued := g.Stats().Issued; issued != 0 {
 		t.Errorf("foreign pages have taken %d UIDs", issued)
 	}
-	for st := range s.opts.Sequences.Stats() {
+	for _, st := range s.opts.Sequences.Stats() {
 		t.Errorf("foreign pages have taken %d numbers of %s", st.Issued, st.Tag)
 	}
 	// A page of the same host may.

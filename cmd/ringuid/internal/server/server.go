@@ -28,8 +28,8 @@ type Sequences interface {
 	// Claim returns up to n numbers of a tag, at least one.
 	Claim(ctx context.Context, tag string, n int64) (segment.Range, error)
 
-	// Stats returns the statistics of the tags in memory.
-	Stats() iter.Seq[segment.Stats]
+	// Stats returns the tags in memory, with their statistics.
+	Stats() iter.Seq2[string, segment.Stats]
 
 	// Health returns the tags in memory, with their health.
 	Health() iter.Seq2[string, segment.Health]

@@ -71,7 +71,9 @@ func (s *Server) snapshot() snapshot {
 		}}
 	}
 	if s.opts.Sequences != nil {
-		out.Tags = slices.AppendSeq(out.Tags, s.opts.Sequences.Stats())
+		for _, st := range s.opts.Sequences.Stats() {
+			out.Tags = append(out.Tags, st)
+		}
 		out.TagCount = len(out.Tags)
 		slices.SortFunc(out.Tags, func(a, b segment.Stats) int {
 			return cmp.Or(cmp.Compare(b.Issued, a.Issued), cmp.Compare(a.Tag, b.Tag))

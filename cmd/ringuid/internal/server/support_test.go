@@ -286,7 +286,9 @@ func (q *fakeSequences) Claim(ctx context.Context, tag string, n int64) (segment
 	return q.claim(ctx, tag, n)
 }
 
-func (q *fakeSequences) Stats() iter.Seq[segment.Stats] { return func(func(segment.Stats) bool) {} }
+func (q *fakeSequences) Stats() iter.Seq2[string, segment.Stats] {
+	return func(func(string, segment.Stats) bool) {}
+}
 
 func (q *fakeSequences) Health() iter.Seq2[string, segment.Health] {
 	return func(yield func(string, segment.Health) bool) {
