@@ -16,6 +16,8 @@
 //   - settings configures a generator from JSON, YAML, environment variables or flags.
 //   - uid/percpu and uid/opaque are for many CPUs, and for IDs in public URLs.
 //   - bitsalloc and ringbuffer are what uid is built on.
+//   - metrics/promcollect, a module, has collectors for Prometheus.
+//   - stores/storetest tests a store of your own.
 package ringuid
 
 import _ "embed" // for the scripts
