@@ -14,8 +14,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// DefaultFailoverGap is the failover gap if WithFailoverGap is not used.
-const DefaultFailoverGap = 1_000_000
+// defaultFailoverGap is that of WithFailoverGap.
+const defaultFailoverGap = 1_000_000
 
 // maxFailoverGap is the greatest gap: the scripts calculate with the sum of all gaps as Lua numbers, which have 53 bits.
 const maxFailoverGap = 1 << 32
@@ -36,7 +36,7 @@ var _ segment.Creator = (*Store)(nil)
 
 // WithFailoverGap sets how many numbers each tag skips after a change of the history: n, and n/10 for each second
 // from the pool's last write that the server still has to the first one after the change, modulo 1000 s. n must be
-// 0 to 1<<32; the default is DefaultFailoverGap. It must be greater than the count of a tag's numbers that the
+// 0 to 1<<32; the default is 1,000,000. It must be greater than the count of a tag's numbers that the
 // server may have lost, plus those that a former primary hands out until it is fenced; otherwise numbers repeat. 0
 // turns the gap off: after a loss numbers repeat, except in processes that remember more than the server does,
 // whose Take returns a *segment.SetBackError. All processes of a pool must have the same gap. It has an effect on

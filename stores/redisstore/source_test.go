@@ -186,7 +186,7 @@ func TestDamagedTag(t *testing.T) {
 	}
 	// A tag that an operator has made by hand, and one at 0.
 	c.HSet(t.Context(), tagsKey(pool), "next:hand", 0, "step:hand", 10)
-	wantTake(t, s, segment.Request{Tag: "hand", Size: 1}, segment.Range{First: redisstore.DefaultFailoverGap, Length: 1, Step: 10})
+	wantTake(t, s, segment.Request{Tag: "hand", Size: 1}, segment.Range{First: 1_000_000, Length: 1, Step: 10})
 	c.HSet(t.Context(), tagsKey(pool), "next:hand", 0)
 	wantTake(t, s, segment.Request{Tag: "hand", Size: 2}, segment.Range{First: 0, Length: 2, Step: 10})
 	c.Del(t.Context(), tagsKey(pool))

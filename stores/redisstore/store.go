@@ -91,7 +91,7 @@ func WithReplicas(n int) Option {
 // caller closes the client after the generators.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	s := &Store{
-		client: client, pool: DefaultPool, failoverGap: DefaultFailoverGap, replicas: -1,
+		client: client, pool: DefaultPool, failoverGap: defaultFailoverGap, replicas: -1,
 		read: redis.NewScript(readScript), write: redis.NewScript(primaryScript + writeScript),
 		take: redis.NewScript(primaryScript + tagsScript + takeScript), createTag: redis.NewScript(primaryScript + tagsScript + createTagScript),
 	}

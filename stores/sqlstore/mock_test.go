@@ -669,7 +669,7 @@ func TestSlotTableWaits(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "all connections of the pool are in use") || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, workerassign.ErrPermanent) {
 			t.Errorf("Read() = %v", err)
 		}
-		if took := time.Since(begin); took < DefaultAttemptTimeout || took > 3*DefaultAttemptTimeout {
+		if took := time.Since(begin); took < defaultAttemptTimeout || took > 3*defaultAttemptTimeout {
 			t.Errorf("Read took %v", took)
 		}
 		m.db.SetMaxOpenConns(2)
@@ -679,8 +679,8 @@ func TestSlotTableWaits(t *testing.T) {
 		if written || err == nil || !strings.Contains(err.Error(), "no answer within 10s") || strings.Contains(err.Error(), "connections of the pool") {
 			t.Errorf("Write() = %v, %v", written, err)
 		}
-		if took := time.Since(begin); took != DefaultAttemptTimeout {
-			t.Errorf("Write took %v, want %v", took, DefaultAttemptTimeout)
+		if took := time.Since(begin); took != defaultAttemptTimeout {
+			t.Errorf("Write took %v, want %v", took, defaultAttemptTimeout)
 		}
 	})
 }

@@ -18,8 +18,8 @@ const (
 	DefaultTagTable  = "leaf_alloc" // the table of Leaf
 )
 
-// DefaultAttemptTimeout bounds one attempt of a call, see WithAttemptTimeout.
-const DefaultAttemptTimeout = 10 * time.Second
+// defaultAttemptTimeout is that of WithAttemptTimeout.
+const defaultAttemptTimeout = 10 * time.Second
 
 // An Option configures a Store. If its value is invalid, Read and Write return an error that wraps workerassign.ErrOption, and Take and
 // CreateTag one that wraps segment.ErrOption.
@@ -85,7 +85,7 @@ func WithTagTable(name string) Option {
 }
 
 // WithAttemptTimeout sets after what time an attempt fails that the server has not answered. It must be more than 0.
-// The default is DefaultAttemptTimeout. If the connections of the database pool are lost, a call makes several attempts.
+// The default is 10 s. If the connections of the database pool are lost, a call makes several attempts.
 func WithAttemptTimeout(d time.Duration) Option {
 	return option(func(c *config) {
 		options.Set(&c.attemptTimeout, d, d > 0, c.setError, "the timeout of an attempt is %v; must be more than 0", d)

@@ -120,7 +120,7 @@ import (
 // row's, the error wraps segment.ErrNoTag and names that row. All errors of the database say what to do, and which server it
 // was if WithServerName is used.
 func New(db workerassign.DB, opts ...Option) *Store {
-	t := &Store{db: db, cfg: config{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable, tagTable: DefaultTagTable, attemptTimeout: DefaultAttemptTimeout}}
+	t := &Store{db: db, cfg: config{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable, tagTable: DefaultTagTable, attemptTimeout: defaultAttemptTimeout}}
 	t.tags.db, t.tags.cfg = db, &t.cfg
 	if sqlattempt.IsNilDB(db) {
 		t.cfg.setError("the database is nil; must not be nil")
