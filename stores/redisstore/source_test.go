@@ -206,7 +206,7 @@ func TestInvalidRequests(t *testing.T) {
 		"the failover gap is -1":         redisstore.New(c, redisstore.WithFailoverGap(-1)),
 		"the failover gap is 4294967297": redisstore.New(c, redisstore.WithFailoverGap(1<<maxGapBits+1)),
 		"the client is nil":              redisstore.New(nil),
-		"not made by New":                new(redisstore.Store),
+		"must be created by New":         new(redisstore.Store),
 	} {
 		_, err := s.Take(t.Context(), segment.Request{Tag: "x"})
 		for _, err := range []error{err, s.CreateTag(t.Context(), "x", segment.TagConfig{})} {
