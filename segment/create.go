@@ -16,6 +16,9 @@ func checkCreator(src Source, what string) error {
 			}
 		}
 	case *Striped:
+		if err := s.check(); err != nil {
+			return err
+		}
 		if _, ok := s.source.(Creator); !ok {
 			return fmt.Errorf("%w: the source of stripe %d of %d, a %T, cannot create tags, which %s requires: use one that is a Creator",
 				ErrOption, s.index, s.count, s.source, what)

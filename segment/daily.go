@@ -71,8 +71,8 @@ const (
 // NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to 10. The zone decides when a day
 // begins. It must be the same in all processes, as the number of digits; it must not be time.Local, which depends on
 // the host, unless that is UTC. NewDaily requests the first ranges of the present day, and creates its tag if
-// necessary. The sources of stripes must be Creators, too. Its errors are those of New. ctx limits only NewDaily. The
-// caller must call Close.
+// necessary. The sources of stripes must be Creators, too. NewDaily returns the errors of New. ctx limits only NewDaily.
+// The caller must call Close.
 //
 // Before the first day, call CreateTag of the source once, as the example does: a Daily creates no tag in a new file
 // or in an empty store, because the store may have lost its data. A table does not require it. On a Group, call

@@ -17,7 +17,7 @@ const localBlock = 128
 // the Sequence, it still hands out the rest of its block, and then returns ErrClosed. A uid.Local drops its block, because
 // UIDs become stale; numbers do not.
 //
-// The zero value, and a nil *Local, has no Sequence: its methods return errors that wrap ErrOption.
+// The zero value, and a nil *Local, has no Sequence: its Next and NextContext return errors that wrap ErrOption.
 type Local struct {
 	_            noCopy
 	next, stride int64

@@ -208,6 +208,11 @@ func TestSourcesThatNewRefuses(t *testing.T) {
 		} else if !strings.HasPrefix(err.Error(), "segment: ") {
 			t.Errorf("%s: %v", name, err)
 		}
+		if creator, ok := src.(Creator); ok {
+			if _, err := NewDaily(t.Context(), creator, testTag, 6, time.UTC); !errors.Is(err, ErrOption) {
+				t.Errorf("NewDaily of %s: %v", name, err)
+			}
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ import (
 // "false". Set and the methods that read a source refuse what is not valid, and write each value in one way: 30m becomes
 // 30m0s. What a program has put into the map by itself is checked when it is used, or by Check.
 //
-// The logger and the clock of a program are no texts: pass them to NewGenerator, as options. A take policy that a program implements
+// The logger and the clock of a program cannot be written as text. Pass them to NewGenerator, as options. A take policy that a program implements
 // is an option of uid.NewCached only: pass it to that, after the options that CachedOptions returns.
 type Settings map[string]string
 

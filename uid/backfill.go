@@ -29,8 +29,8 @@ type Backfill struct {
 
 // NewBackfill returns a Backfill that takes a worker ID from the assigner, which must be one whose worker IDs are never used again:
 // workerassign.NewDisposable without workerassign.WithVerification, or workerassign.NewFile. One whose leases have a start or an end is
-// refused. A database that may lose its last inserts at a failover is not suitable: with that option generators notice it, a Backfill
-// cannot. The options must be those of the generators: if the fleet has changed its format, use the former one for instants before the
+// refused. A database that may lose its last inserts at a failover is not suitable: generators can notice that (WithVerification), a
+// Backfill cannot. The options must be those of the generators: if the fleet has changed its format, use the former one for instants before the
 // change. If generators take worker IDs from another store, or from package recycled, keep the worker IDs of the Backfill apart from
 // theirs, for all time, by workerassign.Prefix. The call waits for the store until ctx ends.
 //

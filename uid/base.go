@@ -203,7 +203,7 @@ func scanForm(id *ID, src any, parse func(string) (ID, error)) error {
 	if src == nil {
 		return fmt.Errorf("%w: the column is NULL; scan it into a pointer or a sql.Null", ErrRange)
 	}
-	return fmt.Errorf("%w: the column is a %T; must be text; the type ID is for a column of integers", ErrRange, src)
+	return fmt.Errorf("%w: the column is a %T; must be text. The type ID is for a column of integers", ErrRange, src)
 }
 
 // unmarshalForm sets an ID to what parse returns.

@@ -46,10 +46,11 @@ var (
 	// generator is closed nevertheless.
 	ErrBusy = errors.New("uid: closed, but a callback is still running")
 
-	// ErrRange is returned for a value that is out of range or has another form: by Compose, and by the methods At, AtContext and
-	// Fill of a Backfill, for what does not fit the format; by ParseID, ParseBase32, ParseBase62, and the methods UnmarshalJSON,
-	// UnmarshalText, UnmarshalBinary and Scan, for what is not an ID or, in JSON, not Parts; by Value of a Scattered and MarshalJSON
-	// of a NumberID for an ID that the form does not have.
+	// ErrRange is returned for a value that is out of range, or that has another form:
+	//   - by Compose, and by At, AtContext and Fill of a Backfill, for what does not fit the format;
+	//   - by ParseID, ParseBase32, ParseBase62, UnmarshalText, UnmarshalBinary and Scan for what is not an ID;
+	//   - by UnmarshalJSON for what is not an ID, or not Parts;
+	//   - by Value of a Scattered and MarshalJSON of a NumberID for an ID that the form does not have.
 	ErrRange = errors.New("uid: out of range")
 
 	// ErrClockBack is returned by a Default generator whose RollbackPolicy is WaitOut or Refuse, while

@@ -40,8 +40,9 @@ type Stats struct {
 	RejectedTakes uint64 // takes that found no UID and had to wait, to pad or to fail
 
 	// Ahead is how far the time of the next UID lies ahead of the clock (borrowed time). If it is
-	// negative, the time lies behind. It is 0 for a Default generator, whose next UID has the current time. In a Cached generator
-	// Ahead is of the first UID in the ring, which is the next that is taken, and Borrowed of the last one, which was stamped last.
+	// negative, the time lies behind. It is 0 for a Default generator, whose next UID has the current time.
+	// Ahead is about the UID that is taken next, and Borrowed about the one that was stamped last: the two ends
+	// of a Cached generator's ring.
 	Ahead time.Duration
 
 	// Rollbacks is how often the generator found that the wall clock had been set back to an earlier time

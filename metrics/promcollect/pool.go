@@ -22,6 +22,12 @@ const (
 	poolTimeout = 3 * time.Second
 )
 
+// A Pool reports which worker IDs of a pool are in use. A *recycled.Assigner is a Pool. A program may implement it, and no method
+// will be added.
+type Pool interface {
+	State(ctx context.Context) (recycled.State, error)
+}
+
 // poolFamilies returns the families of a pool.
 func poolFamilies() []family {
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
@@ -39,13 +45,10 @@ func poolFamilies() []family {
 // NewPoolCollector returns a collector of a pool of recycled worker IDs, usually a *recycled.Assigner: how many there are, and
 // how many are left. WithName sets the label pool. Unlike the other collectors, it reads the store: all slots of the pool, at most
 // once in 30 seconds, and for at most 3 seconds. So register it in one or in a few processes of a fleet. While the pool cannot
-// be read, its only gauge is ringuid_pool_ok. It is safe for concurrent use, and for several registries. A program may pass a
-// type of its own as the pool; no later version requires another method.
+// be read, its only gauge is ringuid_pool_ok. It is safe for concurrent use, and for several registries.
 //
 // An invalid argument is an error of Register that wraps ErrOption.
-func NewPoolCollector(pool interface {
-	State(ctx context.Context) (recycled.State, error)
-}, opts ...Option) prometheus.Collector {
+func NewPoolCollector(pool Pool, opts ...Option) prometheus.Collector {
 	c := newConfig(opts)
 	if v := reflect.ValueOf(pool); pool == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		c.fail("the pool is nil; must not be nil")
@@ -57,9 +60,7 @@ func NewPoolCollector(pool interface {
 
 // poolReader reads a pool, and keeps what it has read for a while.
 type poolReader struct {
-	pool interface {
-		State(ctx context.Context) (recycled.State, error)
-	}
+	pool    Pool
 	reading chan struct{} // has one element while nobody reads; it guards the fields below
 
 	at     time.Time

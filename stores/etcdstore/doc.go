@@ -27,7 +27,7 @@
 //
 // A write is one transaction. It compares the whole value of each record with what was read, and not only
 // a revision: revisions go back when a snapshot is restored. A transaction compares and puts at most 66
-// keys for a Recycled; etcd's default limit is 128 operations (--max-txn-ops).
+// keys for a recycled.Assigner; etcd's default limit is 128 operations (--max-txn-ops).
 //
 // # Durability
 //
@@ -99,7 +99,7 @@
 //
 // # Clock
 //
-// etcd has no clock, so recycled.State.HostClock is true, and the clock of the host that reads is used. Recycled
+// etcd has no clock, so recycled.State.HostClock is true, and the clock of the host that reads is used. A recycled.Assigner
 // cannot refuse a host whose clock is wrong. UIDs remain unique as long as no snapshot is restored. But a host
 // whose clock is ahead by more than the grace takes slots that are still held, so that their holders lose them
 // and take others; and the slots that it holds are granted far into the future, so that they remain unused for
@@ -115,7 +115,7 @@
 // Released slots are found by an index that is sorted by a hash, from a random position, so that hosts
 // that start together find different ones. It has no key for slots that are held, so that a Reserve writes
 // one key. Slots whose holders crashed are found, if no released one is, by reading a random range of slots, at
-// most 128 of them. So in a pool of more than 128 slots Recycled may add a slot although a crashed one is free. When the
+// most 128 of them. So in a pool of more than 128 slots a recycled.Assigner may add a slot although a crashed one is free. When the
 // layout is full, it reads all of them.
 //
 // # Settings for operators

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxFree = 8    // how many released slots are read at most: they are a random choice of all
-	fewFree = 16   // how many free slots Recycled asks for, unless it has lost a race
+	fewFree = 16   // how many free slots recycled asks for, unless it has lost a race
 	maxRead = 128  // how many slots are read at most to find one whose holder crashed
 	page    = 2000 // how many slots are read at once by recycled.Query.All
 )

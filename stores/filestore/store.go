@@ -163,7 +163,7 @@ func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, err
 			return err
 		}
 		// A process that ended in the middle of a write may have left a file whose name is not on disk
-		// yet. Recycled relies on what it reads after an ambiguous write.
+		// yet. Package recycled relies on what it reads after an ambiguous write.
 		if err := lockedfile.SyncDirectory(filepath.Dir(file.Path)); err != nil {
 			return s.file.Wrap(err)
 		}

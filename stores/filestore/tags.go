@@ -125,7 +125,7 @@ func (s *Store) RaiseTag(ctx context.Context, tag string, next int64) error {
 		return err
 	}
 	if next < 1 {
-		return fmt.Errorf("%w: the next number of a tag is %d; must be at least 1", segment.ErrOption, next)
+		return fmt.Errorf("%w: filestore: the next number of a tag is %d; must be at least 1", segment.ErrOption, next)
 	}
 	return s.tags.do(ctx, &tagCall{done: make(chan struct{}), apply: func(content *tagContent) (changed bool, err error) {
 		t := content.tag(tag)

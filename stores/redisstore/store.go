@@ -77,7 +77,7 @@ func WithPool(name string) Option {
 //
 // With fewer than half of the servers, two primaries may both go on: one that was frozen, or cut off with fewer replicas than
 // that, acknowledges grants, and UIDs and numbers come twice, unless it is fenced within F by other means (WithFencing of
-// package workerassign). min-replicas-to-write alone does not do that. 0 is for a primary and one replica if grants must
+// package recycled). min-replicas-to-write alone does not do that. 0 is for a primary and one replica if grants must
 // go on without the replica. With more than half, fewer servers may fail.
 func WithReplicas(n int) Option {
 	return option(func(s *Store) {

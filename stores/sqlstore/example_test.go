@@ -29,6 +29,9 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer g.Close()
+	if err := store.CreateTag(ctx, "orders", segment.TagConfig{}); err != nil { // once, by an operator
+		log.Fatal(err)
+	}
 	orders, err := segment.New(ctx, store, "orders")
 	if err != nil {
 		log.Fatal(err)

@@ -146,7 +146,7 @@ func timeOf(n sql.NullInt64) time.Time {
 	return time.UnixMilli(n.Int64).UTC()
 }
 
-// durationOf returns the duration of a column, or about the greatest one. Recycled refuses both that and a negative one.
+// durationOf returns the duration of a column, or about the greatest one. Package recycled refuses both that and a negative one.
 func durationOf(n sql.NullInt64) time.Duration {
 	return time.Duration(min(n.Int64, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

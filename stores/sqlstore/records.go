@@ -129,7 +129,7 @@ func checkTexts(w recycled.Write) error {
 		if utf8.ValidString(value) && utf8.RuneCountInString(value) <= length {
 			return nil
 		}
-		return fmt.Errorf("%w: the %s is %q; must be valid UTF-8 of at most %d characters", workerassign.ErrOption, what, value, length)
+		return fmt.Errorf("%w: sqlstore: the %s is %q; must be valid UTF-8 of at most %d characters", workerassign.ErrOption, what, value, length)
 	}
 	if w.Pool != nil {
 		if err := cmp.Or(check("format", w.Pool.Format, 1024), check("history", w.Pool.History, 255)); err != nil {

@@ -34,7 +34,7 @@
 // A write is one multi: it checks that the history's znode exists, and sets each record with the version
 // that was read. There are no ephemeral znodes: a process that was paused outlives its session, and only the
 // version stops it. There are no sequential znodes: their counter belongs to the parent, and overflows. A
-// lost connection leaves it open whether a write was made; Recycled then reads the slot again.
+// lost connection leaves it open whether a write was made; a recycled.Assigner then reads the slot again.
 //
 // # Durability
 //
@@ -99,7 +99,7 @@
 // # Clock
 //
 // The clock is the leader's: Read sets the znode clock, and takes the time from the answer. So a Read costs
-// a write of the ensemble, and Recycled refuses hosts whose clocks are wrong (rule R8). A time that is
+// a write of the ensemble, and a recycled.Assigner refuses hosts whose clocks are wrong (rule R8). A time that is
 // derived from an earlier answer and a host's clock was rejected: a floor must not be computed from a time
 // that is too early, and a wrong host's clock would not be noticed. The write also makes the session see
 // all writes that were acknowledged before it, which otherwise would require a sync.
@@ -110,7 +110,7 @@
 // connection has, which costs the ensemble nothing. Released slots are found by an index in 8 parts. Read
 // chooses a part at random, and slots at random in it, so that hosts that start together find different ones.
 // Slots whose holders crashed are found, if no released one is, by reading a random range of slots, at most 16
-// of them. So in a pool of more than 16 slots Recycled may add a slot although a crashed one is free. When the
+// of them. So in a pool of more than 16 slots a recycled.Assigner may add a slot although a crashed one is free. When the
 // layout is full, it reads all of them.
 //
 // # Blocking

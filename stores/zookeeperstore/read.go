@@ -18,7 +18,7 @@ import (
 
 const (
 	maxFree  = 8  // how many released slots are read at once: they are a random choice
-	fewFree  = 16 // how many free slots Recycled asks for, unless it has lost a race
+	fewFree  = 16 // how many free slots recycled asks for, unless it has lost a race
 	maxRead  = 16 // how many slots are read at most to find one whose holder crashed
 	parallel = 32 // how many requests are sent without waiting for the answers
 )

@@ -11,9 +11,10 @@ import (
 )
 
 var (
-	// ErrKey is returned for a key that is not valid. New also returns it for two keys with the same version or the same secret,
-	// and for a purpose that is too long. Encode and Append of a Codec that is nil or the zero value return it, and MarshalJSON of a Key
-	// always does.
+	// ErrKey is returned for a key that is not valid, and:
+	//   - by New for two keys with the same version or the same secret, and for a purpose that is too long;
+	//   - by Encode and Append of a Codec that is nil or the zero value;
+	//   - by MarshalJSON of a Key, always.
 	ErrKey = errors.New("opaque: bad key")
 
 	// ErrText is returned by Decode for a text that no key can have written, and by Encode for a number that is not an ID.

@@ -221,7 +221,7 @@ func (e *lostSlotError) Error() string {
 	return workerassign.ErrLeaseLost.Error() + ": " + e.text
 }
 
-// Is reports whether target is workerassign.ErrLeaseLost or, if the grant is void, ErrVoid.
+// Is reports whether target is workerassign.ErrLeaseLost or, if the grant is void, workerassign.ErrVoid.
 func (e *lostSlotError) Is(target error) bool {
 	return target == workerassign.ErrLeaseLost || e.void && target == workerassign.ErrVoid
 }

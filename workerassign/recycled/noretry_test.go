@@ -1,10 +1,12 @@
 package recycled_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -26,4 +28,37 @@ func TestNoRetryLogOfFullPool(t *testing.T) {
 			t.Errorf("it logged %s", log)
 		}
 	})
+}
+
+// An error of the store that no later try can cure ends Assign at once.
+func TestNoRetryOfPermanentErrors(t *testing.T) {
+	for _, want := range []error{workerassign.ErrPermanent, workerassign.ErrOption} {
+		for _, failing := range []failingStore{{read: want}, {write: want}} {
+			inFleet(t, func(f *fleet) {
+				failing.Store = f.Memory
+				begin := time.Now()
+				l, err := recycled.New(failing).Assign(f.Context(), f.request())
+				if l != nil || !errors.Is(err, want) || errors.Is(err, workerassign.ErrGaveUp) || time.Since(begin) > time.Second {
+					t.Errorf("Assign returned %v, %v after %v; want %v at once", l, err, time.Since(begin), want)
+				}
+			})
+		}
+	}
+}
+
+// A failingStore fails.
+type failingStore struct {
+	recycled.Store
+	read, write error
+}
+
+func (s failingStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	if s.read != nil {
+		return recycled.State{}, s.read
+	}
+	return s.Store.Read(ctx, q)
+}
+
+func (s failingStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	return false, s.write
 }

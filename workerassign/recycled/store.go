@@ -27,6 +27,9 @@ import (
 // Freshness: Read may return an older state, which another process has changed in the meantime; then
 // Write returns false. Read reads the history first, then the clock and the pool, then the slots, or all of
 // them at the same instant.
+//
+// Errors: an error of Read or Write that no later try can cure wraps workerassign.ErrPermanent or workerassign.ErrOption. After
+// any other error, Assign tries again.
 type Store interface {
 	// Read returns the pool, the slots that q selects, the store's clock and its history. If the store knows that there is
 	// no pool, it returns the zero Pool. That a record is not found because the server starts or ends is an error.
@@ -35,8 +38,6 @@ type Store interface {
 	// Write writes what w contains, or nothing. It returns false if a record is not the one that w
 	// replaces, or if the store has another history. An error may mean that the
 	// write was made, or is made later: after a try of its own that had no answer, Write returns an error, and never false.
-	// An error that no later try can cure wraps workerassign.ErrPermanent, or workerassign.ErrOption if the store was created
-	// with an invalid option.
 	Write(ctx context.Context, w Write) (bool, error)
 
 	// String describes the store in errors and logs: its kind and its address.

@@ -65,7 +65,7 @@ func main() {
 func run(ctx context.Context, out io.Writer, driver, dsn string, batch int, format uid.Format) error {
 	statements, known := dialects[driver]
 	if !known || dsn == "" || batch < 1 {
-		return fmt.Errorf("-driver is %q; must be mysql or pgx; -dsn must be given; -batch is %d; must be at least 1", driver, batch)
+		return fmt.Errorf("wrong flags: -driver (%q) must be mysql or pgx, -dsn must be given, and -batch (%d) must be at least 1", driver, batch)
 	}
 	db, err := sql.Open(driver, dsn)
 	if err != nil {

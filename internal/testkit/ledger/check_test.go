@@ -474,6 +474,13 @@ func TestCheck(t *testing.T) {
 		{"R6", "a lease is granted beyond", func(r *run) { r.slot(bTakes).Until = begin.Add(13 * time.Second) }},
 		{"R6", "an extension reaches beyond", func(r *run) { r.reads[bExtends].State.Now = begin.Add(-8 * time.Second) }},
 		{"R6", "a new slot is granted beyond", func(r *run) { r.slot(added).Until = begin.Add(10022 * time.Millisecond) }},
+		{"R6", "an extension reaches beyond", func(r *run) { // by the horizon that was read: the write raises it
+			p, w := r.reads[bExtendsAgain].State.Pool, &r.writes[bExtendsAgain].Write
+			old := p
+			p.Revision, p.Horizon = p.Revision+1, 10*time.Hour
+			w.Pool, w.ReplacedPool = &p, &old
+			r.slot(bExtendsAgain).Until = begin.Add(time.Hour)
+		}},
 		{"R6", "an extension reaches beyond", func(r *run) { // of unknown outcome
 			r.unknown(bExtendsAgain)
 			r.slot(bExtendsAgain).Until = begin.Add(time.Hour)

@@ -137,7 +137,7 @@ func (c *checker) taker(token string) *write {
 		i := slices.IndexFunc(w.Write.Slots, func(s recycled.Slot) bool { return s.Token == token })
 		s, old := w.Write.Slots[i], w.Write.Replaced[i]
 		before := c.tokens[old.Token]
-		if before == nil || before.client != w.client || before.Call >= w.Call || leaseKeyOf(nil, s) != leaseKeyOf(nil, old) {
+		if old.Token == "" || before == nil || before.client != w.client || before.Call >= w.Call || leaseKeyOf(nil, s) != leaseKeyOf(nil, old) {
 			return w
 		}
 		w, token = before, old.Token

@@ -46,8 +46,10 @@ func (t *try) clock() time.Time {
 	return t.r.State.Now.Add(end - t.r.Call + t.r.State.Pool.Skew + time.Millisecond)
 }
 
-// horizon returns how far a grant may reach (R6). Times are rounded to milliseconds.
-func (t *try) horizon() time.Time { return t.r.State.Now.Add(t.pool.Horizon + time.Millisecond) }
+// horizon returns how far a grant may reach by a pool (R6). Times are rounded to milliseconds.
+func (t *try) horizon(p recycled.Pool) time.Time {
+	return t.r.State.Now.Add(p.Horizon + time.Millisecond)
+}
 
 // written checks the pool that the write writes (R2, R7).
 func (t *try) written() {
@@ -109,7 +111,7 @@ func (t *try) added(s recycled.Slot) {
 	t.must(!s.From.Before(t.r.State.Now), "R3", "a new slot begins before the store's clock")
 	t.must(s.Token == "" || !s.From.Before(p.Floor), "R3", "a new slot begins before the floor, and is leased")
 	t.must(!s.From.After(later(t.clock(), p.Floor)), "R3", "a new slot begins after the floor and the store's clock")
-	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon()), "R6", "a new slot is granted beyond the horizon")
+	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon(t.pool)), "R6", "a new slot is granted beyond the horizon")
 	if s.Token != "" {
 		t.begun(s)
 	}
@@ -122,7 +124,7 @@ const callTime = 10 * time.Second
 func (t *try) taken(old, s recycled.Slot) {
 	w, p, now, begin := t.w, t.pool, t.r.State.Now, later(old.Until, t.pool.Floor)
 	t.must(s.From.Equal(begin), "R3", "a lease begins at %v; must begin at %v, the later of until and the floor", s.From, begin)
-	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon()), "R6", "a lease is granted beyond the horizon")
+	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon(t.pool)), "R6", "a lease is granted beyond the horizon")
 	grace := w.client.bound + p.Skew
 	ahead := min(w.ReserveAhead, old.Until.Sub(old.Written)*2/3) // the latter is what the last grant shows
 	hasName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name && old.Until.After(old.From) && ahead*9/8 > grace+callTime
@@ -135,7 +137,7 @@ func (t *try) taken(old, s recycled.Slot) {
 		wasTaken := old.Token == "" && old.Revision > 1
 		t.must(!wasTaken || !w.Received.Before(old.Until), "R5", "the claimant's clock shows %v, before until", w.Received)
 	}
-	floor := t.floor()
+	floor := t.floor(t.pool)
 	t.must(!s.From.Before(floor), "R7", "a lease begins before the floor %v, which was written before its pool was read", floor)
 	t.begun(s)
 }
@@ -143,26 +145,27 @@ func (t *try) taken(old, s recycled.Slot) {
 // begun checks what all leases that begin have in common (R7, R8).
 func (t *try) begun(s recycled.Slot) {
 	now, bound := t.r.State.Now, t.w.client.bound
-	t.isUnder(s)
+	t.isUnder(s, t.pool)
 	t.must(t.pool.History == t.w.Write.History, "R7", "a lease begins in the history %q, and the pool has %q", t.w.Write.History, t.pool.History)
 	isNear := !now.Before(t.r.Sent.Add(-bound-time.Millisecond)) && !now.After(t.r.Received.Add(bound+time.Millisecond))
 	t.must(isNear || t.r.State.HostClock, "R8", "the store's clock shows %v, and the host's %v to %v", now, t.r.Sent, t.r.Received)
 }
 
-// isUnder checks that a slot's history stands for the pool's (R7).
-func (t *try) isUnder(s recycled.Slot) {
+// isUnder checks that a slot's history stands for a pool's (R7).
+func (t *try) isUnder(s recycled.Slot, p recycled.Pool) {
 	known, found := t.under[s.History]
-	t.must(!found || known == termOf(t.pool), "R7", "the slot's history %q stands for %v and %v", s.History, known, termOf(t.pool))
+	t.must(!found || known == termOf(p), "R7", "the slot's history %q stands for %v and %v", s.History, known, termOf(p))
 }
 
-// extended checks an extension (R1, R6, R7).
+// extended checks an extension (R1, R6, R7), by the pool that was read: the write may change that too.
 func (t *try) extended(old, s recycled.Slot) {
-	rises, floor := s.Until.After(old.Until), t.floor()
+	p := t.r.State.Pool
+	rises, floor := s.Until.After(old.Until), t.floor(p)
 	t.must(!s.Until.Before(t.reached(old, s)), "R1", "an extension lowers until")
-	t.must(!rises || !s.Until.After(t.horizon()), "R6", "an extension reaches beyond the horizon")
+	t.must(!rises || !s.Until.After(t.horizon(p)), "R6", "an extension reaches beyond the horizon")
 	t.must(!rises || !s.From.Before(floor) || !s.Until.After(floor), "R7", "a lease that begins before the floor is extended beyond it")
-	t.must(s.History == old.History && t.pool.History == t.w.Write.History, "R7", "a lease of another history is extended")
-	t.isUnder(s)
+	t.must(s.History == old.History && p.History == t.w.Write.History, "R7", "a lease of another history is extended")
+	t.isUnder(s, p)
 }
 
 // reached returns how far the process's lease reached, also if the store has lost its last extension.
@@ -182,10 +185,10 @@ func (t *try) released(old, s recycled.Slot, isOwn bool) {
 	t.must(!rises || !isBeyond, "R1", "until rises without a lease, and beyond the floor")
 }
 
-// floor returns the latest floor of the pool's term of those that it has and that were acknowledged before the read.
-func (t *try) floor() time.Time {
-	floor := t.pool.Floor
-	for _, f := range t.floors[termOf(t.pool)] {
+// floor returns the latest floor of a pool's term of those that it has and that were acknowledged before the read.
+func (t *try) floor(p recycled.Pool) time.Time {
+	floor := p.Floor
+	for _, f := range t.floors[termOf(p)] {
 		if f.Made && f.End <= t.r.Call {
 			floor = later(floor, f.Write.Pool.Floor)
 		}
