@@ -60,7 +60,7 @@ func startProcess(t testing.TB, args ...string) *process {
 	if runtime.GOOS == "windows" {
 		testkit.Missing(t, "Windows cannot send a signal to one process")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // it is killed if it does not end
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // it is killed if it does not end
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], append([]string{"serve"}, args...)...), t: t, exited: make(chan struct{})}
 	p.Env = []string{asServer + "=1"}
@@ -164,7 +164,7 @@ func (c *loadClient) list(path string) ([]int64, error) {
 		c.conn = nil
 		return nil, err
 	}
-	c.conn.SetDeadline(time.Now().Add(time.Minute))
+	c.conn.SetDeadline(time.Now().Add(10 * time.Minute)) // a virtual machine may stand still for more than a minute
 	_, werr := io.WriteString(c.conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if _, err := c.in.Peek(1); err != nil {
 		switch isClosed := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(werr, syscall.EPIPE); {
