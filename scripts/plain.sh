@@ -3,8 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 step "tests without the race detector"
-go test -vet=off -count=1 -timeout 60m ./ringbuffer ./uid/... ./segment
-go test -vet=off -count=1 -timeout 60m -run "Crowd|ManyHosts|RollingDeployments|RandomHistories" ./workerassign
+go test -vet=off -count=1 -timeout 60m ./ringbuffer ./uid/... ./segment ./workerassign/recycled
 
 step "the portable implementation of percpu"
 go test -vet=off -count=1 -timeout 25m -tags ringuid_portable ./uid/percpu
