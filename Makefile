@@ -71,7 +71,7 @@ measure-fleet: ## measure what 10,000 generators cost each slot store, in one an
 	@scripts/measure-fleet.sh
 
 .PHONY: proof
-proof: ## check the models of the ring and of Recycled with Spin, small configurations, and refute their mutants (doc/internals/proof.md)
+proof: ## check the models of the ring and of recycled leases with Spin, small configurations, and refute their mutants (doc/internals/proof.md)
 	@scripts/proof.sh small
 
 .PHONY: proof-full
