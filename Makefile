@@ -33,8 +33,8 @@ test-redis: ## run only the tests of the Redis store, on a real server, which mu
 	cd stores/redisstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 10m ./...
 
 .PHONY: test-sql
-test-sql: ## run only the tests of the slot tables and of Disposable, on real MariaDB servers and clusters
-	RINGUID_REQUIRE_SERVER=1 PATH=$$PATH:/usr/sbin go test -race -count=1 -timeout 15m ./workerassign ./internal/testkit/slottabletests
+test-sql: ## run only the tests of sqlstore and of Disposable, on real MariaDB servers and clusters
+	RINGUID_REQUIRE_SERVER=1 PATH=$$PATH:/usr/sbin go test -race -count=1 -timeout 15m ./workerassign ./stores/sqlstore ./internal/testkit/slottabletests
 
 .PHONY: test-postgres
 test-postgres: ## run only the tests on PostgreSQL, on real servers, which must be installed
@@ -71,7 +71,7 @@ measure-fleet: ## measure what 10,000 generators cost each slot store, in one an
 	@scripts/measure-fleet.sh
 
 .PHONY: proof
-proof: ## check the models of the ring and of Recycled with Spin, small configurations, and refute their mutants (doc/internals/proof.md)
+proof: ## check the models of the ring and of recycled leases with Spin, small configurations, and refute their mutants (doc/internals/proof.md)
 	@scripts/proof.sh small
 
 .PHONY: proof-full

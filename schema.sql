@@ -14,7 +14,7 @@
 -- in the given order. Replace the text in <angle brackets>, and the names ids and 'service'@'%'.
 --
 -- SERVERS
---   MySQL 5.6, 5.7 and 8, and MariaDB 10.6 and later: the script works without changes, also in
+--   MySQL 5.6, 5.7 and 8, and MariaDB 10.4 and later: the script works without changes, also in
 --   strict mode.
 --   TiDB: the script works without changes. On TiDB 6.4 and later, the comment in its last line sets
 --   AUTO_ID_CACHE=1. Other servers ignore that comment. Without AUTO_ID_CACHE=1, each TiDB server

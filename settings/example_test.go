@@ -10,7 +10,8 @@ import (
 )
 
 // A program reads its configuration from a file, lets the environment replace parts of it, and starts the generator. A field
-// of type Settings can be in the configuration's own type.
+// of type Settings can be in the configuration's own type. With the assigner static, no other process may have the same worker_id:
+// processes of a fleet that share one file have disposable or recycled.
 func ExampleSettings() {
 	var config struct {
 		Listen string            `json:"listen"`

@@ -25,7 +25,7 @@ import (
 // Settings are the values of keys, as texts. A key that is missing has its default. The zero value is ready to use: it has no
 // assigner, and a Cached generator with the default options.
 //
-//	s := settings.Settings{"generator": "default", "assigner": "static", "worker_id": "7"}
+//	s := settings.Settings{"generator": "default", "layout": "1-30-20-13", "assigner": "disposable"}
 //
 // Numbers are decimal, durations are as time.ParseDuration reads them, times as in RFC 3339, and truth values "true" and
 // "false". Set and the methods that read a source refuse what is not valid, and write each value in one way: 30m becomes

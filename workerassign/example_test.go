@@ -51,6 +51,7 @@ func ExampleNewFile() {
 	// worker ID 2
 }
 
+// No other process may have the number 17, and the clock must not be set back across a restart. StaticFile does without a clock.
 func ExampleStatic() {
 	lease, err := workerassign.Static(17).Assign(context.Background(), workerassign.Request{})
 	if err != nil {
@@ -61,7 +62,7 @@ func ExampleStatic() {
 }
 
 // Two data centers assign worker IDs independently. The upper five of ten worker bits hold the number
-// of the data center.
+// of the data center. Static(7) stands for the table or the pool of each one.
 func ExamplePrefix() {
 	for dataCenter := range int64(2) {
 		a := workerassign.Prefix(workerassign.Static(7), dataCenter, 5)
@@ -76,7 +77,7 @@ func ExamplePrefix() {
 	// 39
 }
 
-// Each worker ID of the store becomes four, for generators that change their worker ID often.
+// Each worker ID of the store becomes four, for generators that change their worker ID often. Static(7) stands for the store.
 func ExampleDivide() {
 	workers := workerassign.Divide(workerassign.Static(7), 2)
 	for range 4 {

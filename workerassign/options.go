@@ -14,8 +14,8 @@ import (
 const DefaultTimeout = 30 * time.Second
 
 // The defaults of recycled worker IDs (package recycled), of WithVerification and of StaticFile. With these, and with the
-// defaults of package uid, a generator can borrow up to 24 seconds, and after a failover of a store that can lose writes,
-// new leases begin 110 seconds later.
+// defaults of package uid, a generator can borrow up to 24 seconds (29 with StaticFile), and after a failover of a store that can
+// lose writes, new leases begin 110 seconds later.
 // doc/fleet.md says how to choose other values.
 const (
 	DefaultHorizon    = 75 * time.Second // H, the horizon: recycled.WithHorizon, Verification, WithFileHorizon

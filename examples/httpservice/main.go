@@ -37,7 +37,8 @@ func main() {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	s, err := readSettings(*config, os.LookupEnv)
-	if err == nil {
+	// A misspelt RINGUID_LAYOUT would be ignored, and the service would have another layout than its fleet.
+	if err = errors.Join(err, settings.CheckEnviron(settings.Prefix, os.Environ())); err == nil {
 		err = run(ctx, *addr, s)
 	}
 	if err != nil {

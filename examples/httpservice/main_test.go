@@ -31,6 +31,11 @@ import (
 func TestMain(m *testing.M) {
 	if testkit.ChildArg() != "" { // the service
 		log.SetOutput(os.Stdout)
+		for _, variable := range os.Environ() { // the tests have variables with the same prefix
+			if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, settings.Prefix) && name != "RINGUID_ASSIGNER" && name != "RINGUID_STORE" {
+				os.Unsetenv(name)
+			}
+		}
 		os.Args = append(os.Args, "-addr", "127.0.0.1:0")
 		main()
 		return

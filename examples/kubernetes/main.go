@@ -65,13 +65,13 @@ func main() {
 }
 
 const (
-	assignTimeout   = 2 * time.Minute  // how long a start waits for its worker ID; less than the startup probe allows
+	assignTimeout   = 2 * time.Minute  // how long a start waits for its worker ID
 	shutdownTimeout = 10 * time.Second // how long requests that have begun may take after the drain
 )
 
 // The options of the generators. A pod that crashed holds its worker ID until the end of its last grant, for at most
-// maxBorrow + 1.5 × reserveAhead + a second and a half, which is about 27 s, and a grace of 10 s. A pod that ended
-// cleanly holds it for as long as its ring reaches ahead of the clock, which is 4 s.
+// maxBorrow + 1.5 × reserveAhead + a second and a half, which is about 27 s, and a grace of 10 s. After a clean end it is free
+// in the next second, or as much later as UIDs were ahead of the clock.
 const (
 	reserveAhead = 10 * time.Second // an outage of the database that is no longer than this has no effect
 	maxBorrow    = 10 * time.Second

@@ -7,7 +7,7 @@
 //	go run . -create -dsn 'postgres://user:password@127.0.0.1:5432/ids'    # once: creates the pool
 //	go run . -dsn 'postgres://user:password@127.0.0.1:5432/ids'            # each start
 //
-// A start within the time that the one before has borrowed (8 seconds by default) takes another worker ID.
+// A start within the second in which the one before has ended takes another worker ID.
 //
 // Without -create, the first start creates the pool, and waits for about two minutes, because the pool may have been lost together
 // with what it granted. -create does what "ringuid pool create" does. If the pool was really lost, do not use it.

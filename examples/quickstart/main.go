@@ -41,6 +41,7 @@ func run(out io.Writer, path string) error {
 		path = filepath.Join(dir, "quickstart.worker")
 	}
 
+	// ONE HOST ONLY: processes on two hosts with a file each would generate the same UIDs.
 	// Each start takes the next worker ID from a counter in this file. If the file were lost, the
 	// counter would start again at 1, and earlier UIDs could be generated again. So it must not be
 	// in a temporary directory or a cache.

@@ -40,7 +40,7 @@ type grant struct {
 	denied  bool  // that unit had started
 	waitFor int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
 
-	// How many units beyond the clock a grant can reach, if it is bounded (rule R6 of Recycled).
+	// How many units beyond the clock a grant can reach, if it is bounded (rule R6 of recycled leases).
 	bounded bool
 	horizon int64
 

@@ -38,8 +38,9 @@ func show(g prometheus.Gatherer, names ...string) {
 // Two generators have different names.
 func ExampleNewGeneratorCollector() {
 	registry := prometheus.NewRegistry()
-	for _, name := range []string{"orders", "events"} {
-		g, err := uid.NewDefault(context.Background(), workerassign.Static(7))
+	for id, name := range []string{"orders", "events"} {
+		// No other generator, of no process, may have these numbers: it would generate the same UIDs.
+		g, err := uid.NewDefault(context.Background(), workerassign.Static(int64(id)))
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -45,9 +45,9 @@
 // and no new lease begins before the pool's floor, about two minutes later by default (rule R7 of
 // doc/internals/design.md, section 8). A snapshot that is restored with the same token and the same peer URLs has
 // the same cluster ID. A process that has seen a greater revision than the cluster shows now gives the key
-// a new value too. But a process that has just started has seen none. So an operator who restores a
-// snapshot must use a new token, and should call Store.NewHistory, or Assigner.RaiseFloor, before generators
-// can reach the cluster.
+// a new value too. But a process that has just started has seen none. So use a token that was never used
+// when you restore a snapshot: then nothing else is needed for a pool. After a restore with another token, call
+// Store.NewHistory before services can reach the cluster. For tags, see below: their gap must be great enough.
 //
 // A member that is started with --force-new-cluster makes a new cluster of what it has. If it lagged behind, writes that
 // the old cluster had acknowledged are lost, and the cluster ID stays. So call Store.NewHistory before services connect. If

@@ -34,7 +34,7 @@ func ExampleNew() {
 	}
 	fmt.Println("a UID of worker ID", g.Parse(id).WorkerID)
 
-	if err := store.CreateTag(ctx, "orders", segment.TagConfig{}); err != nil { // once, by an operator
+	if err := store.CreateTag(ctx, "orders", segment.TagConfig{}); err != nil { // once, by hand (ringuid tag create), and not at each start
 		log.Fatal(err)
 	}
 	orders, err := segment.New(ctx, store, "orders")

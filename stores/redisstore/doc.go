@@ -38,7 +38,7 @@
 // a promotion), its run ID (which changes with a restart) and the pool's ID (which changes when the pool was
 // deleted, for example by FLUSHALL). When it is another one, no lease is extended any more, and no lease
 // begins before a floor: the server's clock + F + H + M, which WithFencing, WithHorizon and WithSkew of
-// package workerassign set. So
+// package recycled set. So
 //
 //   - a restart of Redis or a failover ends all leases: generators use what they were granted, and then
 //     wait until F + H + M after the change was noticed, 110 s by default. doc/fleet.md has the numbers. For

@@ -29,9 +29,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer g.Close()
-	if err := store.CreateTag(ctx, "orders", segment.TagConfig{}); err != nil { // once, by an operator
-		log.Fatal(err)
-	}
+	// An operator has created the tag, once: ringuid tag create orders --store 'mysql://…'
 	orders, err := segment.New(ctx, store, "orders")
 	if err != nil {
 		log.Fatal(err)

@@ -27,7 +27,8 @@ import (
 // with the defaults of package uid. If it cannot, it generates UIDs up to the end of its grant.
 //
 // The number of worker IDs in use is bounded: a generator whose load is above the layout's rate changes
-// to another worker ID at its borrow limit, and takes load / rate + 1 of them in turn.
+// to another worker ID at its borrow limit of L time units, and takes load / rate * (L + 2) / (L + 1) of them in turn, rounded
+// up, and one more.
 //
 // It is a workerassign.Assigner and safe for concurrent use. New returns one.
 type Assigner struct {

@@ -2,6 +2,7 @@ package fleettest
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,4 +89,21 @@ func TestSustained(t *testing.T) {
 			t.Errorf("%d reads and %d writes, want at most %d of each, by the cost model, and not much less", c.reads, c.writes, most)
 		}
 	})
+}
+
+// A load of k times the layout's rate uses as many worker IDs as doc/fleet.md says, with a borrow limit of 24 units.
+func TestSustainedWorkerIDs(t *testing.T) {
+	layout, err := bitsalloc.New(31, 20, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []float64{1.5, 2, 3, 12.2, 24, 50} {
+		synctest.Test(t, func(t *testing.T) {
+			s := sustained{meter: newMeter(memoryTarget(), "sustained"), scale: 1, layout: layout, overload: k}
+			s.run(t, 300)
+			if most := int64(math.Ceil(k*26/25)) + 1; s.meter.pool(t).Slots > most {
+				t.Errorf("%.1f times the rate: %d worker IDs, want at most %d", k, s.meter.pool(t).Slots, most)
+			}
+		})
+	}
 }

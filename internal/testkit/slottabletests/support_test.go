@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package slottabletests tests slot tables of workerassign against servers that fail: it takes long, and so
-// runs next to the tests of workerassign.
+// Package slottabletests tests the slot tables of stores/sqlstore against servers that fail: it takes long, and so
+// runs next to the tests of sqlstore.
 package slottabletests
 
 import (

@@ -1,7 +1,8 @@
 // Command example serves UIDs and order numbers, and the metrics of both for Prometheus:
 //
 //	cd metrics/promcollect
-//	go run ./example -dir /var/lib/orders
+//	go run ./example -dir /var/lib/orders -create    # once: creates the tags
+//	go run ./example -dir /var/lib/orders            # each start
 //	curl http://127.0.0.1:8080/uid
 //	curl http://127.0.0.1:8080/numbers/books
 //	curl http://127.0.0.1:8080/metrics
@@ -36,7 +37,14 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "address to listen on")
 	dir := flag.String("dir", "", "directory of the worker file and the file of the numbers; it must not be lost between starts")
+	create := flag.Bool("create", false, "create the tags, and end: once, because after a loss of the file their numbers would begin at 1 again")
 	flag.Parse()
+	if *create {
+		if err := createTags(context.Background(), *dir); err != nil {
+			log.Fatal("example: ", err)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
@@ -50,11 +58,34 @@ func main() {
 	}
 }
 
+// openSource returns the source of the numbers.
+func openSource(dir string) (*filestore.Store, error) {
+	if dir == "" {
+		return nil, errors.New("-dir must name a directory, for example /var/lib/orders")
+	}
+	return filestore.New(filepath.Join(dir, "numbers")), nil
+}
+
+// createTags creates the tags. If one exists, it returns segment.ErrTagExists.
+func createTags(ctx context.Context, dir string) error {
+	source, err := openSource(dir)
+	if err != nil {
+		return err
+	}
+	for _, tag := range []string{"books", "returns"} {
+		if err := source.CreateTag(ctx, tag, segment.TagConfig{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // run serves until ctx ends. It closes the listener.
 func run(ctx context.Context, listener net.Listener, dir string) (err error) {
 	defer listener.Close()
-	if dir == "" {
-		return errors.New("-dir must name a directory, for example /var/lib/orders")
+	source, err := openSource(dir)
+	if err != nil {
+		return err
 	}
 	// ONE HOST ONLY: services on two hosts with files of their own would generate the same UIDs and numbers. For more
 	// than one host, use workerassign.NewDisposable and sqlstore.New.
@@ -63,12 +94,6 @@ func run(ctx context.Context, listener net.Listener, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	source := filestore.New(filepath.Join(dir, "numbers"))
-	for _, tag := range []string{"books", "returns"} {
-		if err := source.CreateTag(ctx, tag, segment.TagConfig{}); err != nil && !errors.Is(err, segment.ErrTagExists) {
-			return err
-		}
-	}
 	numbers, err := segment.NewTags(source)
 	if err != nil {
 		return err

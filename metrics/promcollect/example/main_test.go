@@ -19,10 +19,13 @@ import (
 // The routes answer, and the metrics count what they have answered. When ctx ends, run ends.
 func TestService(t *testing.T) {
 	leaktest.Check(t)
-	listener := listen(t)
+	listener, dir := listen(t), t.TempDir()
+	if err := createTags(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- run(ctx, listener, t.TempDir()) }()
+	go func() { served <- run(ctx, listener, dir) }()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(path string, status int) string {
 		t.Helper()
