@@ -127,11 +127,11 @@ func TestLogStats(t *testing.T) {
 	_, text := logged(t, st)
 	want := `v.worker_id=11 v.format="1-41-10-12 2026-01-01T00:00:00Z 1ms" v.end=2095-09-07T15:47:35.552Z ` +
 		"v.lease_since=2026-01-01T00:00:00.000Z v.lease_until=2026-01-01T00:01:00.000Z v.lease_bounded=true v.worker_ids_remaining=17 " +
-		"v.worker_ids_total=18 v.reserve_ahead=19ns v.lost_leases=20 " +
-		"v.issued=21 v.rejected_takes=22 v.ahead=1.5s v.rollbacks=24 v.rollovers=25 v.borrowed=26ns v.borrow_limit=27ns " +
-		"v.ring.taken=29 v.ring.dropped=30 v.ring.rejected_takes=31 v.ring.rejected_puts=32 " +
+		"v.worker_ids_total=18 v.reserve_ahead=19ns v.lost_leases=20 v.void_leases=21 " +
+		"v.issued=22 v.rejected_takes=23 v.ahead=1.5s v.rollbacks=25 v.rollovers=26 v.borrowed=27ns v.borrow_limit=28ns " +
+		"v.ring.taken=30 v.ring.dropped=31 v.ring.rejected_takes=32 v.ring.rejected_puts=33 " +
 		"v.ring.paddings.initial=1 v.ring.paddings.immediate=2 v.ring.paddings.scheduled=3 v.ring.paddings.caller=4 " +
-		"v.ring.failed_paddings=34 v.ring.fill=35 v.ring.fill_level=0.25 v.ring.fill_runs=2 v.ring.capacity_runs=8 v.ring.oldest=38 v.ring.newest=39 " +
+		"v.ring.failed_paddings=35 v.ring.fill=36 v.ring.fill_level=0.25 v.ring.fill_runs=2 v.ring.capacity_runs=8 v.ring.oldest=39 v.ring.newest=40 " +
 		`v.ring.last_failure=2026-01-01T01:00:00.000Z v.ring.last_error="no database"`
 	if text != want {
 		t.Errorf("the statistics are logged as\n%s, want\n%s", text, want)

@@ -36,6 +36,10 @@ type Stats struct {
 	// leases that were lost before they were used, but not those that Renew has dropped.
 	LostLeases uint64
 
+	// VoidLeases is how many leases were found void (workerassign.ErrVoid): another process may have generated the same UIDs. The
+	// leases that were dropped with one are not counted; they are in LostLeases, as it is.
+	VoidLeases uint64
+
 	Issued        uint64 // UIDs that were returned, and those that were claimed for blocks
 	RejectedTakes uint64 // takes that found no UID and had to wait, to pad or to fail
 
@@ -65,8 +69,8 @@ type Stats struct {
 }
 
 // setLease sets the fields about the lease in use. since is when it was taken into use.
-func (st *Stats) setLease(h *leasing.HeldLease, since time.Time, losses uint64, reserveAhead time.Duration) {
-	st.LeaseSince, st.LostLeases, st.ReserveAhead = since.Round(0).UTC(), losses, reserveAhead
+func (st *Stats) setLease(h *leasing.HeldLease, since time.Time, m *leasing.Manager, reserveAhead time.Duration) {
+	st.LeaseSince, st.LostLeases, st.VoidLeases, st.ReserveAhead = since.Round(0).UTC(), m.Losses(), m.Voids(), reserveAhead
 	if remaining, total := h.Remaining(); total > 0 {
 		st.WorkerIDsRemaining, st.WorkerIDsTotal = remaining, total
 	}
@@ -91,6 +95,7 @@ func (st Stats) LogValue() slog.Value {
 		slog.Int64("worker_ids_total", st.WorkerIDsTotal),
 		slog.Duration("reserve_ahead", st.ReserveAhead),
 		slog.Uint64("lost_leases", st.LostLeases),
+		slog.Uint64("void_leases", st.VoidLeases),
 		slog.Uint64("issued", st.Issued),
 		slog.Uint64("rejected_takes", st.RejectedTakes),
 		slog.Duration("ahead", st.Ahead),
@@ -126,7 +131,7 @@ func (c *Cached) Stats() Stats {
 		Rollovers:     c.runs.changes.Load(),
 		Ring:          ring,
 	}
-	st.setLease(lease.held, lease.since, c.leases.Losses(), c.cfg.reserve)
+	st.setLease(lease.held, lease.since, c.leases, c.cfg.reserve)
 	st.Borrowed, st.BorrowLimit = c.runs.borrowed(lease)
 	if ring.Oldest >= 0 {
 		st.Ahead = f.Parse(ID(ring.Oldest)).Time.Sub(c.clock.Now())
@@ -177,6 +182,6 @@ func (d *Default) Stats() Stats {
 		Rollbacks:     d.rollback.rollbacks.Load(),
 		Rollovers:     d.leaseChanger.changes.Load(),
 	}
-	st.setLease(l.held, d.clock.TimeAt(l.since), d.leases.Losses(), d.cfg.reserve)
+	st.setLease(l.held, d.clock.TimeAt(l.since), d.leases, d.cfg.reserve)
 	return st
 }

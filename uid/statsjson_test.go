@@ -42,9 +42,9 @@ func TestStatsJSON(t *testing.T) {
 	text, err := json.Marshal(filled(t))
 	want := `{"worker_id":11,"format":"1-41-10-12 2026-01-01T00:00:00Z 1ms","end":"2095-09-07T15:47:35.552Z",` +
 		`"lease_since":"2026-01-01T00:00:00Z","lease_until":"2026-01-01T00:01:00Z","lease_bounded":true,"worker_ids_remaining":17,"worker_ids_total":18,` +
-		`"reserve_ahead":19,"lost_leases":20,"issued":21,"rejected_takes":22,"ahead":1500000000,"rollbacks":24,"rollovers":25,"borrowed":26,"borrow_limit":27,` +
-		`"ring":{"taken":29,"dropped":30,"rejected_takes":31,"rejected_puts":32,"paddings":{"initial":1,"immediate":2,"scheduled":3,"caller":4},` +
-		`"failed_paddings":34,"fill":35,"fill_level":0.25,"fill_runs":2,"capacity_runs":8,"oldest":38,"newest":39,` +
+		`"reserve_ahead":19,"lost_leases":20,"void_leases":21,"issued":22,"rejected_takes":23,"ahead":1500000000,"rollbacks":25,"rollovers":26,"borrowed":27,"borrow_limit":28,` +
+		`"ring":{"taken":30,"dropped":31,"rejected_takes":32,"rejected_puts":33,"paddings":{"initial":1,"immediate":2,"scheduled":3,"caller":4},` +
+		`"failed_paddings":35,"fill":36,"fill_level":0.25,"fill_runs":2,"capacity_runs":8,"oldest":39,"newest":40,` +
 		`"last_failure":"2026-01-01T01:00:00Z","last_error":"no database"}}`
 	if err != nil || string(text) != want {
 		t.Errorf("Marshal() = %s, %v; want\n%s", text, err, want)

@@ -154,8 +154,8 @@ func TestInvariant1VoidGrantIsDropped(t *testing.T) {
 				if h := g.Health(); h.Err != nil {
 					t.Errorf("Health() = %+v", h)
 				}
-				if st := g.Stats(); st.WorkerID != 3 || st.LostLeases != 2 {
-					t.Errorf("Stats() = %+v", st)
+				if st := g.Stats(); st.WorkerID != 3 || st.LostLeases != 2 || st.VoidLeases != 1 {
+					t.Errorf("Stats() = %+v; one lease was void, and the next one was dropped with it", st)
 				}
 				synctest.Wait()
 				if fmt.Sprint(s.released) != "[1]" {
@@ -363,6 +363,9 @@ func TestInvariant1ReplacedLeaseIsVoid(t *testing.T) {
 		}
 		if slot := store.Dump().Slots[first]; slot != extended {
 			t.Errorf("the slot is %+v; the copy has written %+v", slot, extended)
+		}
+		if st := c.Stats(); st.VoidLeases != 1 {
+			t.Errorf("Stats() = %+v; one lease was void", st)
 		}
 	})
 }

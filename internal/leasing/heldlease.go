@@ -253,6 +253,7 @@ func (h *HeldLease) error(text string, cause error) error {
 	}
 	h.void.Store(true)
 	if !h.IsDropped() && m.ctx.Err() == nil {
+		m.voids.Add(1)
 		m.cfg.Log.Log(slog.LevelError, "uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken",
 			"worker_id", h.workerID, "err", err)
 		m.onVoid(h, err)

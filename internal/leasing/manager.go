@@ -58,6 +58,7 @@ type Manager struct {
 	group       *leaseGroup               // of the lease in use, unless that was dropped, and of those that are taken
 	shortLeases atomic.Int64              // the number of leases in a row that were lost soon after they were taken into use
 	losses      atomic.Uint64             // the number of leases that were lost
+	voids       atomic.Uint64             // the number of leases that were found void
 }
 
 // minHealthy is how long a lease must be held so that its loss does not count as the assigner's
@@ -222,6 +223,9 @@ func (m *Manager) RecordRollover() { m.shortLeases.Store(0) }
 
 // Losses returns how many leases were lost, including those that were lost before they were used.
 func (m *Manager) Losses() uint64 { return m.losses.Load() }
+
+// Voids returns how many leases were found void, without those that were dropped before.
+func (m *Manager) Voids() uint64 { return m.voids.Load() }
 
 // Extend starts to extend a lease beyond a unit that is about to be stamped, if that is due. It does
 // not block. It returns the error of the last try, if a task is running. If a bounded lease cannot grant

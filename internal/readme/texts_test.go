@@ -104,24 +104,38 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// The runbook has each warning and each error that a generator, an assigner, a store or a sequence logs, and each error value that they
-// return. What it quotes as such a text is one.
+// The runbook has each warning and each error that a generator, an assigner, a store, a sequence or the server logs, and each error
+// value that the former return. What it quotes as such a text is one.
 func TestRunbookIsComplete(t *testing.T) {
 	spans, texts := codeSpans(read(t, "doc/runbook.md")), sourceTexts(t)
 	const onlyPut = "ringbuffer: the ring is full, a run was discarded" // of rings without a provider, which only programs fill
 	records, values := 0, 0
+	logged := func(text string) {
+		records++
+		if !slices.ContainsFunc(spans, func(span string) bool { return strings.Contains(span, " ") && contains(text, span) }) {
+			t.Errorf("there is no entry for the log record %q", text)
+		}
+	}
 	for _, c := range logCalls(t) {
 		top, _, _ := strings.Cut(c.path, "/")
 		library := slices.Contains([]string{"uid", "workerassign", "segment", "ringbuffer", "stores", "internal"}, top) && !strings.Contains(c.path, "testkit/")
 		if !library || !slices.Contains([]string{"WARN", "ERROR", ""}, c.level) || c.text == onlyPut {
 			continue
 		}
-		records++
-		if !slices.ContainsFunc(spans, func(span string) bool { return strings.Contains(span, " ") && contains(c.text, span) }) {
-			t.Errorf("there is no entry for the log record %q", c.text)
-		}
+		logged(c.text)
 	}
 	for _, f := range goFiles(t, false) {
+		if strings.HasPrefix(f.path, "cmd/ringuid/internal/server/") || f.path == "cmd/ringuid/internal/cli/serve.go" {
+			ast.Inspect(f.file, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
+					method, _ := call.Fun.(*ast.SelectorExpr)
+					if text, ok := constantText(call.Args[0]); ok && method != nil && (method.Sel.Name == "Warn" || method.Sel.Name == "Error") {
+						logged(text)
+					}
+				}
+				return true
+			})
+		}
 		if !slices.Contains([]string{"uid/", "workerassign/", "workerassign/recycled/", "segment/"}, f.path[:strings.LastIndexByte(f.path, '/')+1]) {
 			continue
 		}
@@ -146,7 +160,7 @@ func TestRunbookIsComplete(t *testing.T) {
 			t.Errorf("nothing in the source has the text %q", span)
 		}
 	}
-	if records < 25 || values < 40 {
+	if records < 29 || values < 40 {
 		t.Errorf("%d log records, %d error values", records, values)
 	}
 }

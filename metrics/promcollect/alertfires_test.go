@@ -210,6 +210,35 @@ func generatorSituations() []situation {
 			r.run(10*time.Minute, func() { takeWithin(t, g, 1) })
 			return r
 		}, []string{"RinguidLeaseLost"}, []string{"RinguidNotOK", "RinguidLeaseNotExtended"}},
+		{"a copy of the process has extended the lease", func(t *testing.T) *recording {
+			store := assigntest.NewMemory(assigntest.WithNoLoss())
+			g := newOnStore(t, store, false)
+			r := record(t, NewGeneratorCollector(g))
+			r.run(5*time.Minute, nil)
+			slot := store.Dump().Slots[g.Stats().WorkerID]
+			extended := slot
+			extended.Revision, extended.Token, extended.Until = slot.Revision+1, strings.SplitN(slot.Token, ".", 2)[0]+".copy", slot.Until.Add(10*time.Second)
+			if ok, err := store.Write(t.Context(), recycled.Write{History: store.Dump().History, Slots: []recycled.Slot{extended}, Replaced: []recycled.Slot{slot}}); !ok || err != nil {
+				t.Fatalf("Write() = %t, %v", ok, err)
+			}
+			r.run(10*time.Minute, nil)
+			return r
+		}, []string{"RinguidLeaseVoid", "RinguidLeaseLost"}, []string{"RinguidNotOK"}},
+		{"the store of a pool is down", func(t *testing.T) *recording {
+			store := assigntest.NewMemory(assigntest.WithNoLoss())
+			r := record(t, NewPoolCollector(recycled.New(store)))
+			r.run(5*time.Minute, nil)
+			store.Kill()
+			r.run(10*time.Minute, nil)
+			return r
+		}, []string{"RinguidPoolNotRead"}, nil},
+		{"a server has no UIDs", func(t *testing.T) *recording {
+			failures := requestFailures()
+			r := record(t, failures)
+			r.run(5*time.Minute, nil)
+			r.run(10*time.Minute, failures.WithLabelValues("/v1/uid").Inc)
+			return r
+		}, []string{"RinguidRequestsFail"}, nil},
 		{"no worker IDs are left", func(t *testing.T) *recording {
 			path := filepath.Join(t.TempDir(), "worker")
 			var g *uid.Cached
@@ -270,6 +299,13 @@ func generatorSituations() []situation {
 			return r
 		}, []string{"RinguidClockSetBack"}, []string{"RinguidNotOK"}},
 	}
+}
+
+// requestFailures returns a counter as that of ringuid serve, whose module requires this one.
+func requestFailures() *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringuid_http_failures_total"}, []string{"route"})
+	c.WithLabelValues("/v1/uid")
+	return c
 }
 
 func sequenceSituations() []situation {
@@ -351,7 +387,7 @@ func recordHealthy(t *testing.T) *recording {
 	}
 	t.Cleanup(func() { d.Close() })
 	r := record(t, NewGeneratorCollector(busy, WithName("busy")), NewGeneratorCollector(idle, WithName("idle")), NewGeneratorCollector(byDefault, WithName("default")),
-		NewSequenceCollector(s, WithName("group")), NewDailyCollector(d, WithName("daily")))
+		NewSequenceCollector(s, WithName("group")), NewDailyCollector(d, WithName("daily")), NewPoolCollector(recycled.New(store)), requestFailures())
 	r.run(time.Hour, func() {
 		takeWithin(t, busy, 1000)
 		takeWithin(t, byDefault, 1)

@@ -19,8 +19,9 @@ func generatorFamilies() (all, ofRing []family) {
 			{"ringuid_uid_issued_total", "UIDs that were returned, and those that were claimed for blocks.", counter, nil},
 			{"ringuid_uid_rejected_takes_total", "Takes that found no UID and had to wait, to pad or to fail.", counter, nil},
 			{"ringuid_uid_rollbacks_total", "How often the wall clock was found set back.", counter, nil},
-			{"ringuid_uid_rollovers_total", "Changes to another lease, at the borrow limit or because one was lost.", counter, nil},
+			{"ringuid_uid_rollovers_total", "Changes to another lease: at the borrow limit, because one was lost, or by Renew.", counter, nil},
 			{"ringuid_uid_lost_leases_total", "Leases that the assigner did not extend in time.", counter, nil},
+			{"ringuid_uid_void_leases_total", "Leases that were found void: another process may have generated the same UIDs.", counter, nil},
 			{"ringuid_uid_worker_id", "The worker ID of the lease in use.", gauge, nil},
 			{"ringuid_uid_worker_ids_remaining", "Worker IDs that the assigner had left when it granted the lease in use, if it counts them.", gauge, nil},
 			{"ringuid_uid_worker_ids", "Worker IDs that there are in all, if the assigner counts them.", gauge, nil},
@@ -36,7 +37,7 @@ func generatorFamilies() (all, ofRing []family) {
 			{"ringuid_uid_paddings_total", "Paddings that put at least one run.", counter, []string{"trigger"}},
 			{"ringuid_uid_failed_paddings_total", "Tries to pad that failed.", counter, nil},
 			{"ringuid_uid_last_failure_timestamp_seconds", "When the last try to pad failed that did.", gauge, nil},
-			{"ringuid_uid_dropped_total", "UIDs that were dropped because they became stale.", counter, nil},
+			{"ringuid_uid_dropped_total", "UIDs that were dropped because they became stale, because the grant of a lease is void, or by Renew.", counter, nil},
 			{"ringuid_uid_ready", "UIDs that are ready in the ring.", gauge, nil},
 			{"ringuid_uid_fill_ratio", "The fraction of the ring's runs that are ready: 0 to 1.", gauge, nil},
 			{"ringuid_uid_borrowed_seconds", "How far the time unit that was stamped last lies ahead of the clock.", gauge, nil},
@@ -82,6 +83,7 @@ func (s *scrape) addCounters(st uid.Stats, hasRing bool) {
 	s.add("ringuid_uid_rollbacks_total", float64(st.Rollbacks))
 	s.add("ringuid_uid_rollovers_total", float64(st.Rollovers))
 	s.add("ringuid_uid_lost_leases_total", float64(st.LostLeases))
+	s.add("ringuid_uid_void_leases_total", float64(st.VoidLeases))
 	if !hasRing {
 		return
 	}

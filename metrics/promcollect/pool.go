@@ -35,7 +35,7 @@ func poolFamilies() []family {
 		{"ringuid_pool_ok", "Whether the pool could be read from its store: 1 or 0.", gauge, nil},
 		{"ringuid_pool_worker_ids", "Worker IDs that the pool can have, by its format.", gauge, nil},
 		{"ringuid_pool_worker_ids_remaining", "Worker IDs of the pool that can be leased now.", gauge, nil},
-		{"ringuid_pool_slots", "Worker IDs of the pool that were leased at least once.", gauge, nil},
+		{"ringuid_pool_slots", "Worker IDs that have a slot in the pool, also if they were never leased.", gauge, nil},
 		{"ringuid_pool_slots_held", "Worker IDs of the pool that a lease has at present.", gauge, nil},
 		{"ringuid_pool_floor_timestamp_seconds", "The time before which no lease begins, if there was one.", gauge, nil},
 		{"ringuid_pool_failed_reads_total", "Tries to read the pool that failed.", counter, nil},

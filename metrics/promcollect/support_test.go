@@ -129,7 +129,7 @@ func exampleStats(t *testing.T) uid.Stats {
 	st := uid.Stats{
 		WorkerID: 11, Format: f, End: f.End(),
 		LeaseSince: epochTime().Add(12 * time.Second), LeaseUntil: epochTime().Add(1300 * time.Millisecond), LeaseBounded: true,
-		WorkerIDsRemaining: 14, WorkerIDsTotal: 15, ReserveAhead: 16 * time.Second, LostLeases: 17, Issued: 18, RejectedTakes: 19,
+		WorkerIDsRemaining: 14, WorkerIDsTotal: 15, ReserveAhead: 16 * time.Second, LostLeases: 17, VoidLeases: 23, Issued: 18, RejectedTakes: 19,
 		Ahead: -20 * time.Second, Rollbacks: 21, Rollovers: 22,
 		Borrowed: 33 * time.Second, BorrowLimit: 34 * time.Second,
 		Ring: ringbuffer.Stats{

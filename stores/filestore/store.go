@@ -22,8 +22,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// An Option configures a Store. If its value is invalid, Read and Write return an error that wraps workerassign.ErrOption, and Take,
-// CreateTag and RaiseTag one that wraps segment.ErrOption.
+// An Option configures a Store. If its value is invalid, Read and Write return an error that wraps workerassign.ErrOption, and Take
+// and CreateTag one that wraps segment.ErrOption.
 type Option interface{ apply(*config) }
 
 type option func(*config)
@@ -126,7 +126,7 @@ const TagsSuffix = ".tags"
 //
 // The file records its identity, as that of the pool does, and the machine ID of the operating system where that is known. If it or its lock
 // file is a copy, for example of a backup, which may be older than the original, or comes from another machine, if it is missing although
-// its lock file shows that it existed, or if its content is not what a Store wrote, Take, CreateTag and RaiseTag return an error that
+// its lock file shows that it existed, or if its content is not what a Store wrote, Take and CreateTag return an error that
 // wraps segment.ErrSource, and change nothing. So they do if a file has several names (hard links). See WithCopyGap for a copy that is used
 // on purpose. If both files are lost, the tags are lost too: if they are created again, a number can be handed out twice. That a whole
 // machine or file system was set back to a snapshot is noticed only by those who remember later ranges, by segment.Request.AtLeast.

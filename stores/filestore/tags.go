@@ -74,9 +74,9 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 		return segment.Range{}, err
 	}
 	var got segment.Range // belongs to the call, which may be executed after Take has returned
-	err := s.tags.do(ctx, &tagCall{done: make(chan struct{}), apply: func(c *tagContent) (changed bool, err error) {
+	err := s.tags.do(ctx, &tagCall{done: make(chan struct{}), apply: func(c *tagContent) (err error) {
 		got, err = c.take(r)
-		return err == nil, err
+		return err
 	}})
 	if err != nil {
 		return segment.Range{}, err
@@ -98,43 +98,19 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 	if err != nil {
 		return err
 	}
-	return s.tags.do(ctx, &tagCall{done: make(chan struct{}), apply: func(content *tagContent) (changed bool, err error) {
+	return s.tags.do(ctx, &tagCall{done: make(chan struct{}), apply: func(content *tagContent) error {
 		if content.tag(tag) != nil {
-			return false, fmt.Errorf("%w: %q, in %s", segment.ErrTagExists, tag, s.tags)
+			return fmt.Errorf("%w: %q, in %s", segment.ErrTagExists, tag, s.tags)
 		}
 		if content.id == "" && !c.UnusedBefore.IsZero() && len(content.tags) == 0 {
-			return false, fmt.Errorf("%w: %q: %s does not exist: it is new, or was lost; only if it is new, call CreateTag(ctx, %q, segment.TagConfig{}) of the source once, "+
+			return fmt.Errorf("%w: %q: %s does not exist: it is new, or was lost; only if it is new, call CreateTag(ctx, %q, segment.TagConfig{}) of the source once, "+
 				"which says that no number was handed out", segment.ErrNoTag, tag, s.tags, tag)
 		}
 		next := c.Start
 		if !c.UnusedBefore.IsZero() && c.UnusedBefore.UnixMilli() <= content.copied {
 			next += min(content.copyGap, math.MaxInt64-next)
 		}
-		return true, content.add(fileTag{name: tag, next: next, step: c.Step, description: c.Description})
-	}})
-}
-
-// RaiseTag raises a tag's counter, so that the next number is at least next, 1 to math.MaxInt64; the latter
-// means that there are no more numbers. It is for operators, for example after a *segment.SetBackError. It never lowers a
-// counter. Errors wrap segment.ErrTag, ErrOption, ErrNoTag or ErrSource, or are those of the operating system.
-func (s *Store) RaiseTag(ctx context.Context, tag string, next int64) error {
-	if err := s.checkTags(); err != nil {
-		return err
-	}
-	if err := segment.CheckTag(tag); err != nil {
-		return err
-	}
-	if next < 1 {
-		return fmt.Errorf("%w: filestore: the next number of a tag is %d; must be at least 1", segment.ErrOption, next)
-	}
-	return s.tags.do(ctx, &tagCall{done: make(chan struct{}), apply: func(content *tagContent) (changed bool, err error) {
-		t := content.tag(tag)
-		if t == nil {
-			return false, fmt.Errorf("%w: %q, in %s", segment.ErrNoTag, tag, s.tags)
-		}
-		changed = next > t.next
-		t.next = max(t.next, next)
-		return changed, nil
+		return content.add(fileTag{name: tag, next: next, step: c.Step, description: c.Description})
 	}})
 }
 

@@ -14,12 +14,11 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// A tagCall is a call that reads or changes the file. The goroutine that uses the file executes all calls that
+// A tagCall is a call that changes the file. The goroutine that uses the file executes all calls that
 // wait, with one write.
 type tagCall struct {
-	// apply executes the call, and reports whether it has changed the content. After an error it has changed
-	// nothing.
-	apply func(*tagContent) (changed bool, err error)
+	// apply executes the call. After an error it has changed nothing.
+	apply func(*tagContent) error
 
 	err  error         // set before done is closed
 	done chan struct{} // closed when the call was executed, or has failed
@@ -139,9 +138,8 @@ func (f *tagFile) execute(file *lockedfile.File, content *tagContent, calls []*t
 	f.data, f.content = nil, nil // content is changed now, and is not the file's if the write fails
 	changed := false
 	for _, call := range calls {
-		var c bool
-		c, call.err = call.apply(content)
-		changed = changed || c
+		call.err = call.apply(content)
+		changed = changed || call.err == nil
 	}
 	if !changed {
 		if err = nil; content.id != "" {

@@ -3,6 +3,7 @@ package filestore
 import (
 	"errors"
 	"math"
+	"os"
 	"testing"
 	"time"
 
@@ -13,9 +14,7 @@ import (
 // made.
 func TestFileCopyGap(t *testing.T) {
 	path, f := newTagsFile(t, "orders", "last")
-	if err := f.RaiseTag(t.Context(), "last", math.MaxInt64-50); err != nil {
-		t.Fatal(err)
-	}
+	editFile(t, path, func(c *tagContent) { c.tag("last").next = math.MaxInt64 - 50 })
 	old := mustReadFile(t, path)
 	before := time.Now()
 	for range 3 {
@@ -54,5 +53,37 @@ func TestFileCopyGap(t *testing.T) {
 	write(t, path, old[:len(old)-2])
 	if _, err := openTags(path, WithCopyGap(100)).Take(t.Context(), segment.Request{Tag: "orders"}); !errors.Is(err, segment.ErrSource) {
 		t.Errorf("a damaged file with WithCopyGap: %v, want ErrSource", err)
+	}
+}
+
+// A tag that may have been created up to the time of a copy begins beyond the gap, and one that was certainly not
+// begins at its start.
+func TestFileUnusedBeforeCopy(t *testing.T) {
+	path, _ := newTagsFile(t, "orders")
+	if err := os.WriteFile(path+".copy", mustReadFile(t, path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".copy", path); err != nil {
+		t.Fatal(err)
+	}
+	f := openTags(path, WithCopyGap(1000))
+	if got := mustTakeFile(t, f, "orders"); got.First != 1001 {
+		t.Fatalf("Take after the copy = %+v, want 1001", got)
+	}
+	c, err := decodeFile(mustReadFile(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := time.UnixMilli(c.copied)
+	for name, tt := range map[string]struct {
+		unusedBefore time.Time
+		first        int64
+	}{"before": {copied.Add(-time.Millisecond), 1001}, "at": {copied, 1001}, "after": {copied.Add(time.Millisecond), 1}, "never": {time.Time{}, 1}} {
+		if err := f.CreateTag(t.Context(), name, segment.TagConfig{UnusedBefore: tt.unusedBefore}); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustTakeFile(t, f, name); got.First != tt.first {
+			t.Errorf("%s: the first range is %+v, want %d", name, got, tt.first)
+		}
 	}
 }

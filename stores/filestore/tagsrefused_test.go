@@ -92,7 +92,6 @@ func TestFileIsRefused(t *testing.T) {
 					_, err := f.Take(t.Context(), segment.Request{Tag: "orders"})
 					check(err)
 					check(f.CreateTag(t.Context(), "tickets", segment.TagConfig{}))
-					check(f.RaiseTag(t.Context(), "orders", 1000))
 				}
 				if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 					t.Errorf("the file was changed from %q to %q", before, after)
@@ -140,7 +139,7 @@ func TestFileErrors(t *testing.T) {
 		"no path": openTags(""), "nil option": openTags("a", nil), "gap": openTags("a", WithCopyGap(0)), "zero": {}, "nil": nil,
 	} {
 		_, err := f.Take(t.Context(), segment.Request{Tag: "orders"})
-		for _, err := range []error{err, f.CreateTag(t.Context(), "orders", segment.TagConfig{}), f.RaiseTag(t.Context(), "orders", 1)} {
+		for _, err := range []error{err, f.CreateTag(t.Context(), "orders", segment.TagConfig{})} {
 			if !errors.Is(err, segment.ErrOption) {
 				t.Errorf("%s: %v, want ErrOption", name, err)
 			}
@@ -157,23 +156,5 @@ func TestFileErrors(t *testing.T) {
 	if err := New(pool).CreateTag(t.Context(), "orders", segment.TagConfig{}); !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "it is a slot file") ||
 		!strings.Contains(err.Error(), "do not change or delete it") {
 		t.Errorf("a file of slots instead of tags: %v", err)
-	}
-	_, f := newTagsFile(t, "orders")
-	for err, want := range map[error]error{
-		f.RaiseTag(t.Context(), "orders", 0):     segment.ErrOption,
-		f.RaiseTag(t.Context(), "", 1):           segment.ErrTag,
-		f.RaiseTag(t.Context(), "invoices", 100): segment.ErrNoTag,
-	} {
-		if !errors.Is(err, want) {
-			t.Errorf("RaiseTag = %v, want %v", err, want)
-		}
-	}
-	for _, next := range []int64{500, 400, 1, 500} { // never lowered
-		if err := f.RaiseTag(t.Context(), "orders", next); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := mustTakeFile(t, f, "orders"); got.First != 500 {
-		t.Errorf("after RaiseTag: %+v", got)
 	}
 }

@@ -19,13 +19,13 @@ import (
 func newManyTags(tb testing.TB, n int) *Store {
 	tb.Helper()
 	_, f := newTagsFile(tb)
-	err := f.tags.do(context.Background(), &tagCall{done: make(chan struct{}), apply: func(c *tagContent) (bool, error) {
+	err := f.tags.do(context.Background(), &tagCall{done: make(chan struct{}), apply: func(c *tagContent) error {
 		for i := range n {
 			if err := c.add(fileTag{fmt.Sprintf("tenant %d", i), 1, 10, "orders of a tenant"}); err != nil {
-				return false, err
+				return err
 			}
 		}
-		return true, nil
+		return nil
 	}})
 	if err != nil {
 		tb.Fatal(err)

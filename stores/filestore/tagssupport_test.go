@@ -20,9 +20,9 @@ func openTags(path string, opts ...Option) *Store {
 func editFile(tb testing.TB, path string, change func(c *tagContent)) {
 	tb.Helper()
 	f := openTags(path)
-	err := f.tags.do(context.Background(), &tagCall{done: make(chan struct{}), apply: func(c *tagContent) (bool, error) {
+	err := f.tags.do(context.Background(), &tagCall{done: make(chan struct{}), apply: func(c *tagContent) error {
 		change(c)
-		return true, nil
+		return nil
 	}})
 	if err != nil {
 		tb.Fatal(err)

@@ -27,8 +27,8 @@ type doctorCommand struct {
 func (*doctorCommand) Help() string {
 	return `
 Connects to a store, and says: whether it can be reached and written, which settings lose acknowledged writes, how its clock
-differs from this host's, how many worker IDs are used and left and when they end, who holds which, which format the fleet has
-and when its time bits end, and which tags of segments there are. It changes nothing; in ZooKeeper it sets the znode
+differs from this host's, how many worker IDs are used and left and when they end, ten holders, which format the fleet has and
+when its time bits end, and how many tags of segments there are, with the ten greatest counters. It changes nothing; in ZooKeeper it sets the znode
 clock, as generators do, to read the clock, and next to a worker file it writes a small file and removes it.
 Without --store, it creates the directory of the default store.
 

@@ -52,14 +52,14 @@ func use(t *testing.T, s *connect.Store, text string) {
 	if id, err := g.NextContext(ctx); err != nil || id <= 0 {
 		t.Fatalf("%v, %v", id, err)
 	}
-	// The command creates a tag in each kind of store, once.
-	create := func() (status int, output string) {
+	// The command creates a tag in each kind of store, once, and raises its counter.
+	tag := func(args ...string) (status int, output string) {
 		var b bytes.Buffer
-		status = cli.Run(ctx, []string{"tag", "create", "orders", "--tag-store", text, "--start", "7", "--step", "50", "--description", "numbers of orders"},
-			strings.NewReader(""), &b, &b, func(string) (string, bool) { return "", false }, nil)
+		status = cli.Run(ctx, append(append([]string{"tag"}, args...), "--tag-store", text), strings.NewReader(""), &b, &b, func(string) (string, bool) { return "", false }, nil)
 		return status, b.String()
 	}
-	if status, output := create(); status != 0 || output != fmt.Sprintf("The tag \"orders\" was created in %s: its first number is 7.\n", s) {
+	create := []string{"create", "orders", "--start", "7", "--step", "50", "--description", "numbers of orders"}
+	if status, output := tag(create...); status != 0 || output != fmt.Sprintf("The tag \"orders\" was created in %s: its first number is 7.\n", s) {
 		t.Fatalf("ringuid tag create: %d, %q", status, output)
 	}
 	q, err := segment.New(ctx, s.Source(), "orders")
@@ -70,11 +70,32 @@ func use(t *testing.T, s *connect.Store, text string) {
 	if n, err := q.Next(); err != nil || n != 7 {
 		t.Fatalf("%d, %v", n, err)
 	}
-	if status, output := create(); status != 1 || !strings.Contains(output, "the tag exists already") || strings.Contains(output, "password@") {
+	if status, output := tag(create...); status != 1 || !strings.Contains(output, "the tag exists already") || strings.Contains(output, "password@") {
 		t.Errorf("ringuid tag create again: %d, %q", status, output)
 	}
 	if n, err := q.Next(); err != nil || n != 8 {
 		t.Errorf("after another try to create the tag: %d, %v", n, err)
+	}
+	q.Close()                         // so that it takes nothing any more
+	const far = 3*segment.MaxStep + 7 // several ranges
+	for _, raise := range []struct{ number, before, after int64 }{{1, 0, 0}, {far, 0, far}, {far, far, far}, {far - 1, far, far}, {1, far, far}, {far + 1, far, far + 1}} {
+		status, output := tag("raise", "orders", fmt.Sprint(raise.number))
+		want := fmt.Sprintf("The counter of the tag \"orders\" in %s was raised from %d to %d.\n", s, raise.before, raise.after)
+		switch {
+		case raise.before == 0: // q has taken a few ranges
+			want = output
+		case raise.before == raise.after:
+			want = fmt.Sprintf("The counter of the tag \"orders\" in %s is %d already; nothing was changed.\n", s, raise.after)
+		}
+		if status != 0 || output != want || strings.Contains(output, "raised") != (raise.before != raise.after) {
+			t.Errorf("ringuid tag raise to %d: %d, %q; want %q", raise.number, status, output, want)
+		}
+	}
+	if r, err := s.Source().Take(ctx, segment.Request{Tag: "orders", Size: 1}); err != nil || r.First != far+1 {
+		t.Errorf("after the counter was raised to %d: %+v, %v", int64(far+1), r, err)
+	}
+	if status, output := tag("raise", "invoices", "5"); status != 1 || !strings.Contains(output, segment.ErrNoTag.Error()) {
+		t.Errorf("ringuid tag raise without the tag: %d, %q", status, output)
 	}
 }
 

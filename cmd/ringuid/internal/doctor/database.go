@@ -176,6 +176,14 @@ func (e *examination) slotTables(db *sql.DB, required bool) {
 // maxTags is how many tags are listed.
 const maxTags = 10
 
+// listed says which tags are listed, if not all.
+func listed(count int64) string {
+	if count <= maxTags {
+		return ""
+	}
+	return fmt.Sprintf("; these %d have the greatest counters: ringuid tag raise TAG 1 shows another one, and changes nothing", maxTags)
+}
+
 // tags examines the table of segments.
 func (e *examination) tags(db *sql.DB) {
 	table := e.name(e.store.Options().TagTable, sqlstore.DefaultTagTable)
@@ -194,7 +202,7 @@ func (e *examination) tags(db *sql.DB) {
 		return
 	}
 	e.privileges(db, table, false, "UPDATE "+table+" SET max_id = 0 WHERE 1 = 0")
-	e.info("tags", "%s has %d tags", table, count)
+	e.info("tags", "%s has %d tags%s", table, count, listed(count))
 	rows, err := db.QueryContext(e.ctx, "SELECT biz_tag, max_id, step FROM "+table+" ORDER BY max_id DESC LIMIT "+fmt.Sprint(maxTags))
 	if err != nil {
 		e.failed("tags", err)

@@ -273,7 +273,17 @@ func TestRedis(t *testing.T) {
 	url := "redis://" + server.Address()
 	examine(t, url).expect(t, "ok reachable", "info version: Redis", "ok durability", "ok clock", "ok privileges", "info pool: there is no pool", "info tags: there are 0 tags")
 	hold(t, url+"?name=third")
-	examine(t, url).expect(t, "info held: worker ID 0 by third", "info history", `info tag: "orders": the next number is 7`)
+	examine(t, url).expect(t, "info held: worker ID 0 by third", "info history", `info tag: "orders": the next number is 7`, "info tags: there are 1 tags")
+	for n := range 10 {
+		if err := open(t, url).Source().CreateTag(t.Context(), fmt.Sprint("tag", n), segment.TagConfig{Start: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f := examine(t, url); strings.Contains(strings.Join(f, "\n"), `"orders"`) {
+		t.Errorf("%q has more than ten tags", f)
+	} else {
+		f.expect(t, "info tags: there are 11 tags; these 10 have the greatest counters", `info tag: "tag9": the next number is 100`)
+	}
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	examine(t, url).expect(t, "fault durability: maxmemory-policy is allkeys-lru", "fault pool")
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "noeviction")

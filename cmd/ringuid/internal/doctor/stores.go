@@ -214,7 +214,7 @@ func (e *examination) appendSync(client *goredis.Client) {
 
 // tagList examines tags, each with its next number and its step.
 func (e *examination) tagList(found map[string][2]int64) {
-	e.info("tags", "there are %d tags", len(found))
+	e.info("tags", "there are %d tags%s", len(found), listed(int64(len(found))))
 	names := make([]string, 0, len(found))
 	for name := range found {
 		names = append(names, name)
@@ -368,7 +368,7 @@ func (e *examination) file() {
 		e.left(last, e.maxWorkerID(), 0)
 	}
 	if _, err := os.Stat(name + filestore.TagsSuffix); err == nil {
-		e.info("tags", "there is a file of tags, %s", name+filestore.TagsSuffix)
+		e.info("tags", "there is a file of tags, %s: ringuid tag raise TAG 1 shows one, and changes nothing", name+filestore.TagsSuffix)
 	}
 	e.info("hosts", "a file is for the processes of one host: other hosts must not use it")
 }
