@@ -69,9 +69,8 @@
 // second, however large their ranges are. Tags do not delay each other. If a reply is lost, Take returns an error, and the
 // range, if it was reserved, is a gap.
 //
-// To raise a counter, an operator changes the field next in the JSON text. Never lower it.
-// Do it in a transaction that compares the value that was read (etcdctl txn), or while no process runs: what
-// processes take between the read and the put would be set back.
+// To raise a counter, an operator runs "ringuid tag raise". Never change the JSON text by hand: what processes take between
+// the read and the put would be set back.
 //
 // Each tag and the pool of tags contain the history under which they were written last. If the present one is
 // another, the cluster may have lost Takes. Then a tag continues at its counter plus the gap of WithFailoverGap, and

@@ -73,9 +73,8 @@
 // half a second. So a tag serves some hundred Takes a second, however large their ranges are. Tags do not delay each
 // other. If a reply is lost, Take returns an error, and the range, if it was reserved, is a gap.
 //
-// To raise a counter, an operator sets the znode of the tag to a JSON text with a greater field next. Never lower it. Give
-// the version that was read (set -v), or do it while no process runs: what processes take between the read and the write
-// would be set back.
+// To raise a counter, an operator runs "ringuid tag raise". Never set the znode of a tag by hand: what processes take between
+// the read and the write would be set back.
 //
 // Each tag and the pool of tags contain the history under which they were written last. If the present one is another,
 // because an operator has called NewHistory, a tag continues at its counter plus the gap of WithFailoverGap, and records the
