@@ -34,10 +34,12 @@ func TestClientFaults(t *testing.T) {
 		"failures of one request":              failOnce,
 		"a request that begins late":           beginLate,
 		"numbers up to the largest":            sendLargest,
-		"fork":                                 fork,
+		"fork":                                 func(t *testing.T, start startClient) { fork(t, start, "fork") },
+		"fork in C":                            func(t *testing.T, start startClient) { fork(t, start, "fork in C") },
+		"fork again":                           func(t *testing.T, start startClient) { fork(t, start, "fork again") },
 	} {
 		for language, command := range programs {
-			if name == "fork" && language != "python" {
+			if strings.HasPrefix(name, "fork") && language != "python" {
 				continue
 			}
 			t.Run(name+"/"+language, func(t *testing.T) {
@@ -399,14 +401,30 @@ func sendLargest(t *testing.T, start startClient) {
 	wantFrom(t, 1, number, problem)
 }
 
-// A forked process does not hand out the numbers of its parent.
-func fork(t *testing.T, start startClient) {
-	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) { sendBlock(w, n) })
-	c := start(s, patient)
+// A process that was forked in any way, also while a request was on its way, does not hand out the numbers of its parent.
+func fork(t *testing.T, start startClient, kind string) {
+	ended := make(chan struct{})
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == 2 {
+			select {
+			case <-ended:
+			case <-r.Context().Done():
+			}
+		}
+		sendBlock(w, n)
+	})
+	c := start(s, time.Minute)
 	c.take(1)
-	number, problem := c.do("fork")
+	number, problem := c.do(kind)
 	wantFrom(t, 1, number, problem)
 	if number, problem = c.take(1); number != blockStart(0)+1 {
 		t.Errorf("the parent's number is %d, %q; want the second one of its block", number, problem)
 	}
+	c.take(perBlock - 2) // and the client requests the next block
+	testkit.Eventually(t, "a request for the next block", func() bool { return len(s.requests()) >= 3 })
+	number, problem = c.do(kind)
+	wantFrom(t, 3, number, problem)
+	close(ended)
+	number, problem = c.take(1)
+	wantFrom(t, 2, number, problem)
 }
