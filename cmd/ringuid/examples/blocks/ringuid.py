@@ -73,14 +73,17 @@ class _Blocks:  # of one process
                 if now >= end or (failed and self._failure[1]):
                     raise OSError(f"ringuid: {self._failure[0]}" if failed else f"ringuid: no number within {self._timeout} s")
                 self._fetch()
-                self._changed.wait(end - now)
+                self._changed.wait(end - now if self._fetching else 0.05)
                 now = time.monotonic()
 
     def _fetch(self):
         """Starts a request for the next block, unless there is one."""
         if not self._fetching:
-            threading.Thread(target=self._run, daemon=True).start()
-            self._fetching = True
+            try:
+                threading.Thread(target=self._run, daemon=True).start()
+                self._fetching = True
+            except RuntimeError as e:  # there are too many threads
+                self._failure = repr(e), False
 
     def _run(self):
         """Sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap."""

@@ -36,10 +36,11 @@ func TestClientFaults(t *testing.T) {
 		"numbers up to the largest":            sendLargest,
 		"fork":                                 func(t *testing.T, start startClient) { fork(t, start, "fork") },
 		"fork in C":                            func(t *testing.T, start startClient) { fork(t, start, "fork in C") },
+		"no threads":                           noThreads,
 		"fork again":                           func(t *testing.T, start startClient) { fork(t, start, "fork again") },
 	} {
 		for language, command := range programs {
-			if strings.HasPrefix(name, "fork") && language != "python" {
+			if (strings.HasPrefix(name, "fork") || name == "no threads") && language != "python" {
 				continue
 			}
 			t.Run(name+"/"+language, func(t *testing.T) {
@@ -427,4 +428,26 @@ func fork(t *testing.T, start startClient, kind string) {
 	close(ended)
 	number, problem = c.take(1)
 	wantFrom(t, 2, number, problem)
+}
+
+// If no thread can begin, numbers in memory are handed out, and then a call ends with an error. Later calls send requests again.
+func noThreads(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) { sendBlock(w, n) })
+	c := start(s, 3*time.Second)
+	testkit.Eventually(t, "the first block", func() bool { // a busy machine may have no answer within three seconds
+		_, problem := c.take(1)
+		return problem == ""
+	})
+	fmt.Fprintln(c.in, "no threads")
+	before := len(s.requests())
+	number, problem := c.take(perBlock - 1)
+	wantFrom(t, before-1, number, problem)
+	if number, problem = c.take(1); !strings.Contains(problem, "thread") {
+		t.Errorf("the number is %d, %q; want the error that no thread can begin", number, problem)
+	}
+	fmt.Fprintln(c.in, "threads")
+	testkit.Eventually(t, "a number of another request", func() bool {
+		number, _ := c.take(1)
+		return number >= blockStart(before)
+	})
 }

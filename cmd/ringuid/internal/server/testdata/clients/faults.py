@@ -1,8 +1,9 @@
 # For each line of its input, takes as many numbers with ringuid.py, one by one, and prints the last one, or the error. For the name of a fork,
-# a forked process takes one number.
+# a forked process takes one number. After the line "no threads", no thread begins, until the line "threads".
 import ctypes
 import os
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
@@ -19,6 +20,9 @@ def fork_again():
 forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
 client = ringuid.Client(sys.argv[2], timeout=int(sys.argv[3]) / 1000)
 for line in sys.stdin:
+    if line.endswith("threads\n"):
+        threading.stack_size(1 << 60 if line == "no threads\n" else 0)  # no memory for the stack
+        continue
     fork = forks.get(line.strip())
     if fork and fork() != 0:
         os.wait()
