@@ -103,7 +103,7 @@ public final class RingUID {
     private static Block read(HttpResponse<String> answer, long sent) {
         int status = answer.statusCode();
         String text = answer.body().strip(), problem = "the server has answered " + status + ": " + text;
-        if (status >= 400 && status < 500 && status != 429) throw new RejectedExecutionException(problem);
+        if (status >= 300 && status < 500 && status != 429) throw new RejectedExecutionException(problem);
         if (status != 200 || !text.endsWith("}")) throw new IllegalStateException(problem);
         long first = Long.parseLong(get(text, "first", "")), count = Long.parseLong(get(text, "count", "")), stride = Long.parseLong(get(text, "stride", "1"));
         if (first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);

@@ -88,7 +88,7 @@ export class Client {
     const timer = setTimeout(() => abort.abort(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout); // also keeps Node.js running
     let answer, text;
     try {
-      answer = await fetch(this.#url, { method: "POST", headers: this.#headers, signal: abort.signal });
+      answer = await fetch(this.#url, { method: "POST", headers: this.#headers, redirect: "manual", signal: abort.signal });
       text = await answer.text();
     } finally {
       clearTimeout(timer);

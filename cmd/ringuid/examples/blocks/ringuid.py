@@ -30,8 +30,9 @@ class Client:
 
     def __init__(self, url, tag=None, size=8192, token=None, timeout=5.0):
         path = "/v1/block" if tag is None else f"/v1/segment/{urllib.parse.quote(tag, safe='')}/block"
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", headers=headers, method="POST")
+        self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", method="POST")
+        if token:
+            self._request.add_unredirected_header("Authorization", f"Bearer {token}")
         self._timeout = timeout
         self._blocks = {}  # of each process: one that was forked, also by a library in C, must not hand out the numbers of its parent
 

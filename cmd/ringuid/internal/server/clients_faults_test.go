@@ -34,6 +34,7 @@ func TestClientFaults(t *testing.T) {
 		"failures of one request":              failOnce,
 		"a request that begins late":           beginLate,
 		"numbers up to the largest":            sendLargest,
+		"a redirect":                           redirect,
 		"fork":                                 func(t *testing.T, start startClient) { fork(t, start, "fork") },
 		"fork in C":                            func(t *testing.T, start startClient) { fork(t, start, "fork in C") },
 		"no threads":                           noThreads,
@@ -400,6 +401,26 @@ func sendLargest(t *testing.T, start startClient) {
 	}
 	number, problem := c.take(1)
 	wantFrom(t, 1, number, problem)
+}
+
+// A redirect ends a call with an error, and does not lead the token to another server.
+func redirect(t *testing.T, start startClient) {
+	other := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if h := r.Header.Get("Authorization"); h != "" || !strings.HasPrefix(r.UserAgent(), "Python-urllib") { // which follows, without the token
+			t.Errorf("%s has followed a redirect with the header %q", r.UserAgent(), h)
+		}
+		http.Error(w, "must be POST", http.StatusMethodNotAllowed)
+	})
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if h := r.Header.Get("Authorization"); h != "Bearer secret" {
+			t.Errorf("the server has got %q; want the token", h)
+		}
+		http.Redirect(w, r, other.url, http.StatusFound)
+	})
+	c := start(s, patient)
+	if number, problem := c.take(1); !strings.Contains(problem, "302") && !strings.Contains(problem, "405") {
+		t.Errorf("the number is %d, %q; want the server's error", number, problem)
+	}
 }
 
 // A process that was forked in any way, also while a request was on its way, does not hand out the numbers of its parent.

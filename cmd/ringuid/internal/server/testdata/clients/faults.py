@@ -18,7 +18,7 @@ def fork_again():
 
 
 forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
-client = ringuid.Client(sys.argv[2], timeout=int(sys.argv[3]) / 1000)
+client = ringuid.Client(sys.argv[2], token="secret", timeout=int(sys.argv[3]) / 1000)
 for line in sys.stdin:
     if line.endswith("threads\n"):
         threading.stack_size(1 << 60 if line == "no threads\n" else 0)  # no memory for the stack
