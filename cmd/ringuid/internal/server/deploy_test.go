@@ -319,3 +319,41 @@ func TestClientExamplesSendAgain(t *testing.T) {
 		}
 	}
 }
+
+// The example in Python goes on after an answer that was late, or that was none of this server.
+func TestClientExampleGoesOn(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		testkit.Missing(t, "python3 is not installed")
+	}
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		switch r.URL.Query().Get("n") {
+		case "1":
+			<-r.Context().Done() // no answer
+		case "2":
+			fmt.Fprint(w, `{"ids":`)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done() // half an answer
+		case "3":
+			fmt.Fprint(w, "<html>")
+		case "4":
+			fmt.Fprint(w, `{"ids":["7"]}`)
+		}
+	})
+	program := `
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, "../../examples")
+import client
+server = client.Ringuid(sys.argv[1])
+for n in 1, 2, 3, 4:
+    server._connection.timeout = 1 if n < 3 else 600
+    try:
+        print(server.uids(n))
+    except Exception as e:
+        print(type(e).__name__)
+`
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", program, s.url).CombinedOutput()
+	if want := "TimeoutError\nTimeoutError\nJSONDecodeError\n[7]\n"; err != nil || string(out) != want {
+		t.Errorf("%v: %s; want %s", err, out, want)
+	}
+}
