@@ -14,7 +14,7 @@ class Ringuid:
     def __init__(self, url, token=None):
         parts = urllib.parse.urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.netloc, timeout=5)
+        self._connection = kind(parts.netloc, timeout=10)
         self._headers = {"Authorization": "Bearer " + token} if token else {}
 
     def _get(self, path):

@@ -13,7 +13,7 @@ import java.util.regex.*;
  * Copy this file. It requires Java 11 and nothing else.
  *
  * <pre>
- * RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(5));
+ * RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(10));
  * long uid = uids.next();
  * </pre>
  */

@@ -26,7 +26,7 @@ export class Client {
   #fetching = null; // a promise
   #pause = 0; // before the next request, in milliseconds
 
-  constructor(url, { tag, size = 8192, token, timeout = 5000 } = {}) {
+  constructor(url, { tag, size = 8192, token, timeout = 10_000 } = {}) {
     const path = tag === undefined ? "/v1/block" : `/v1/segment/${encodeURIComponent(tag)}/block`;
     this.#url = `${url.replace(/\/$/, "")}${path}?n=${size}`;
     this.#headers = token ? { Authorization: `Bearer ${token}` } : {};

@@ -28,7 +28,7 @@ class Client:
     the last error, an OSError. Proxies are those of the environment: see urllib.
     """
 
-    def __init__(self, url, tag=None, size=8192, token=None, timeout=5.0):
+    def __init__(self, url, tag=None, size=8192, token=None, timeout=10.0):
         path = "/v1/block" if tag is None else f"/v1/segment/{urllib.parse.quote(tag, safe='')}/block"
         self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", method="POST")
         if token:

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -355,5 +356,26 @@ for n in 1, 2, 3, 4:
 	out, err := exec.CommandContext(t.Context(), "python3", "-c", program, s.url).CombinedOutput()
 	if want := "TimeoutError\nTimeoutError\nJSONDecodeError\n[7]\n"; err != nil || string(out) != want {
 		t.Errorf("%v: %s; want %s", err, out, want)
+	}
+}
+
+// Clients wait longer than a server does for a number. So they get the reason of a failure, and the server counts it.
+func TestClientsWaitForAnswers(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"blocks/ringuid.py": `timeout=(\d+)\.0`, "blocks/ringuid.mjs": `timeout = (\d+)_000`, "blocks/RingUID.java": `Duration\.ofSeconds\((\d+)`,
+		"client.py": `timeout=(\d+)`, "client.mjs": `timeout: (\d+)_000`, "client.sh": `--max-time (\d+)`,
+	} {
+		text, err := os.ReadFile("../../examples/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(pattern).FindSubmatch(text)
+		if m == nil {
+			t.Errorf("%s has no %s", file, pattern)
+			continue
+		}
+		if s, _ := strconv.Atoi(string(m[1])); time.Duration(s)*time.Second <= server.DefaultConfig().RequestTimeout {
+			t.Errorf("%s waits for %d s; must be more than %v", file, s, server.DefaultConfig().RequestTimeout)
+		}
 	}
 }
