@@ -10,7 +10,7 @@ import java.util.regex.*;
 
 /**
  * UIDs, or numbers of a tag, from a ringuid server, with one request for thousands of them. Safe for concurrent use.
- * Copy this file. It requires Java 11 and nothing else.
+ * Copy this file. It requires Java 11 and nothing else. If a running process is copied (CRaC, CRIU), create another RingUID in each copy.
  *
  * <pre>
  * RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(10));

@@ -4,7 +4,8 @@
 //   const client = new Client("http://127.0.0.1:8080");
 //   const uid = await client.next(); // a BigInt
 //
-// Copy this file. It requires Node.js 18 and nothing else.
+// Copy this file. It requires Node.js 18 and nothing else. If a running process is copied, for example by CRIU or with its machine, create
+// another Client in each copy.
 
 /**
  * Hands out the numbers of blocks, and fetches the next block before it is needed. Worker threads each have a Client of their own.

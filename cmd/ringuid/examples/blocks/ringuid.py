@@ -4,7 +4,8 @@
     uid = client.next()
     for number in client.take(1000): ...  # up to 1000 consecutive ones, to be used now
 
-Copy this file. It requires Python 3.10 and nothing else.
+Copy this file. It requires Python 3.10 and nothing else. A forked process gets numbers of its own. If a running process is copied in another
+way, for example by CRIU or with its machine, create another Client in each copy.
 """
 
 import json
