@@ -205,16 +205,28 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// The container file builds the command without cgo, and its variables are settings.
+// The container file builds the command without cgo, and its variables are settings. Without a store in the command line, the server does not
+// start: containers without a common volume would have the same worker ID.
 func TestContainerfile(t *testing.T) {
 	text := readDeploy(t, "Containerfile")
-	env := map[string]string{}
-	for _, m := range regexp.MustCompile(`(RINGUID_[A-Z_]+)=(\S+)`).FindAllStringSubmatch(text[strings.Index(text, "\nENV "):], -1) {
-		env[m[1]] = m[2]
+	set := func(env map[string]string, text string) map[string]string {
+		for _, m := range regexp.MustCompile(`(RINGUID_[A-Z_]+)=(\S+)`).FindAllStringSubmatch(text, -1) {
+			env[m[1]] = m[2]
+		}
+		return env
 	}
+	env := set(map[string]string{}, text[strings.Index(text, "\nENV "):])
 	cfg, err := server.ReadConfig(server.Sources{LookupEnv: variables(env)})
-	if err != nil || cfg.Store == "" || cfg.Listen != ":8080" || cfg.LogFormat != "json" || len(env) != 3 {
+	if err != nil || cfg.Store != "" || cfg.Listen != ":8080" || cfg.LogFormat != "json" || len(env) != 2 || strings.Contains(text, "\nVOLUME") {
 		t.Errorf("%v: %+v, %v", env, cfg, err)
+	}
+	run := regexp.MustCompile(`podman run .* -v ringuid:(\S+) .* ringuid\n`).FindStringSubmatch(text)
+	if run == nil {
+		t.Fatal("there is no example of podman run with a volume")
+	}
+	cfg, err = server.ReadConfig(server.Sources{LookupEnv: variables(set(env, strings.ReplaceAll(run[0], "…", "0123456789abcdef")))})
+	if err != nil || cfg.Store != run[1]+"/worker" || len(cfg.Tokens) != 1 {
+		t.Errorf("%q: %+v, %v", run[0], cfg, err)
 	}
 	for _, want := range []string{"CGO_ENABLED=0 go build", "USER 65532:65532", "EXPOSE 8080", `ENTRYPOINT ["/ringuid"]`, `CMD ["serve"]`} {
 		if !strings.Contains(text, want) {
