@@ -37,7 +37,7 @@ func (c *call) claim(tag string, n int64) (segment.Range, error) {
 	}
 	r, err := c.s.opts.Sequences.Claim(&c.limit, tag, n)
 	if err == nil && (r.Length < 1 || r.Length > n || r.Stride < 0) {
-		err = errRange
+		return segment.Range{}, errRange
 	}
 	return r, err
 }
