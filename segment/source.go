@@ -31,7 +31,8 @@ type Source interface {
 
 // A Request is what a Take asks for.
 type Request struct {
-	// Tag is the name of the sequence of numbers: 1 to MaxTagLength bytes of valid UTF-8, without control characters.
+	// Tag is the name of the sequence of numbers: 1 to MaxTagLength bytes of valid UTF-8, without control characters. It
+	// is not "." or "..", and has no space at its ends.
 	Tag string
 
 	// Size is how many numbers are wanted: 1 to MaxStep. 0 means as many as the tag's step. Take may return

@@ -8,7 +8,8 @@ import (
 )
 
 // CheckTag returns an error that wraps ErrTag if the name of a tag is invalid: see Request.Tag. Spaces at the
-// beginning and at the end are not allowed, because some databases ignore them.
+// beginning and at the end are not allowed, because some databases ignore them; "." and ".." are not, because
+// HTTP clients remove them from the path of a URL.
 func CheckTag(tag string) error {
 	switch {
 	case tag == "":
@@ -21,6 +22,8 @@ func CheckTag(tag string) error {
 		return fmt.Errorf("%w: the tag %q contains a control character", ErrTag, tag)
 	case strings.TrimSpace(tag) != tag:
 		return fmt.Errorf("%w: the tag %q begins or ends with a space", ErrTag, tag)
+	case tag == "." || tag == "..":
+		return fmt.Errorf("%w: the tag is %q; must not be . or .., which HTTP clients remove from the path of a URL", ErrTag, tag)
 	}
 	return nil
 }

@@ -9,13 +9,13 @@ import (
 )
 
 func TestCheckTag(t *testing.T) {
-	for _, tag := range []string{"a", "orders", "orders.stripe0of3", "日報", "a b", strings.Repeat("x", MaxTagLength), "é"} {
+	for _, tag := range []string{"a", "orders", "orders.stripe0of3", "...", ".a", "../a", "日報", "a b", strings.Repeat("x", MaxTagLength), "é"} {
 		if err := CheckTag(tag); err != nil {
 			t.Errorf("CheckTag(%q) = %v", tag, err)
 		}
 	}
 	for _, tag := range []string{
-		"", " ", " a", "a ", "a\t", "\u00a0a", "a\u2003", "a\x00b", "a\nb", "a\u0085", "\xff", "a\xc3",
+		"", ".", "..", " ", " a", "a ", "a\t", "\u00a0a", "a\u2003", "a\x00b", "a\nb", "a\u0085", "\xff", "a\xc3",
 		strings.Repeat("x", MaxTagLength+1), strings.Repeat("é", MaxTagLength/2+1),
 	} {
 		if err := CheckTag(tag); !errors.Is(err, ErrTag) {

@@ -10,7 +10,7 @@ const agent = new (url.startsWith("https:") ? https : http).Agent({ keepAlive: t
 // which was idle. A UID that is lost is a gap.
 const get = (path, isSecond = false) => new Promise((resolve, reject) => {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const request = (url.startsWith("https:") ? https : http).get(url + path, { agent, headers, timeout: 5000 }, (response) => {
+  const request = (url.startsWith("https:") ? https : http).get(url + path, { agent, headers, timeout: 10_000 }, (response) => {
     let text = "";
     response.setEncoding("utf8");
     response.on("data", (part) => (text += part));
@@ -25,7 +25,7 @@ const get = (path, isSecond = false) => new Promise((resolve, reject) => {
       }
     });
   });
-  request.on("timeout", () => request.destroy(new Error("no answer within 5 s")));
+  request.on("timeout", () => request.destroy(new Error("no answer within 10 s")));
   request.on("error", (error) => {
     if (request.reusedSocket && error.code === "ECONNRESET" && !isSecond) resolve(get(path, true));
     else reject(error);

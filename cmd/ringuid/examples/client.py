@@ -14,7 +14,7 @@ class Ringuid:
     def __init__(self, url, token=None):
         parts = urllib.parse.urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.netloc, timeout=5)
+        self._connection = kind(parts.netloc, timeout=10)
         self._headers = {"Authorization": "Bearer " + token} if token else {}
 
     def _get(self, path):
@@ -24,10 +24,10 @@ class Ringuid:
                 response = self._connection.getresponse()
                 body = json.loads(response.read())
                 break
-            except (http.client.RemoteDisconnected, ConnectionError):
-                # The server has closed the connection, which was idle. A UID that is lost is a gap.
-                self._connection.close()
-                if attempt == 2:
+            except Exception as e:
+                self._connection.close()  # the next request opens another one
+                # The server may have closed the connection, because it was idle. A UID that is lost is a gap.
+                if attempt == 2 or not isinstance(e, ConnectionError):
                     raise
         if response.status != 200:
             raise RuntimeError(f"{response.status}: {body['detail']} (request {body['request_id']})")

@@ -2,7 +2,7 @@
 # Takes UIDs by curl, and numbers of a tag if one is named. Usage: client.sh http://127.0.0.1:8080 [TOKEN [TAG]]; without a token: ''
 set -eu
 url=$1
-get() { curl --silent --show-error --fail --max-time 5 --retry 3 ${token:+--header "Authorization: Bearer $token"} "$@"; }
+get() { curl --silent --show-error --fail --max-time 10 --retry 3 ${token:+--header "Authorization: Bearer $token"} "$@"; }
 token=${2-}
 tag=${3-}
 

@@ -10,10 +10,10 @@ import java.util.regex.*;
 
 /**
  * UIDs, or numbers of a tag, from a ringuid server, with one request for thousands of them. Safe for concurrent use.
- * Copy this file. It requires Java 11 and nothing else.
+ * Copy this file. It requires Java 11 and nothing else. If a running process is copied (CRaC, CRIU), create another RingUID in each copy.
  *
  * <pre>
- * RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(5));
+ * RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(10));
  * long uid = uids.next();
  * </pre>
  */
@@ -103,7 +103,7 @@ public final class RingUID {
     private static Block read(HttpResponse<String> answer, long sent) {
         int status = answer.statusCode();
         String text = answer.body().strip(), problem = "the server has answered " + status + ": " + text;
-        if (status >= 400 && status < 500 && status != 429) throw new RejectedExecutionException(problem);
+        if (status >= 300 && status < 500 && status != 429) throw new RejectedExecutionException(problem);
         if (status != 200 || !text.endsWith("}")) throw new IllegalStateException(problem);
         long first = Long.parseLong(get(text, "first", "")), count = Long.parseLong(get(text, "count", "")), stride = Long.parseLong(get(text, "stride", "1"));
         if (first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);

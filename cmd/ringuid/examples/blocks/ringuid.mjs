@@ -4,7 +4,8 @@
 //   const client = new Client("http://127.0.0.1:8080");
 //   const uid = await client.next(); // a BigInt
 //
-// Copy this file. It requires Node.js 18 and nothing else.
+// Copy this file. It requires Node.js 18 and nothing else. If a running process is copied, for example by CRIU or with its machine, create
+// another Client in each copy.
 
 /**
  * Hands out the numbers of blocks, and fetches the next block before it is needed. Worker threads each have a Client of their own.
@@ -26,7 +27,7 @@ export class Client {
   #fetching = null; // a promise
   #pause = 0; // before the next request, in milliseconds
 
-  constructor(url, { tag, size = 8192, token, timeout = 5000 } = {}) {
+  constructor(url, { tag, size = 8192, token, timeout = 10_000 } = {}) {
     const path = tag === undefined ? "/v1/block" : `/v1/segment/${encodeURIComponent(tag)}/block`;
     this.#url = `${url.replace(/\/$/, "")}${path}?n=${size}`;
     this.#headers = token ? { Authorization: `Bearer ${token}` } : {};
@@ -88,7 +89,7 @@ export class Client {
     const timer = setTimeout(() => abort.abort(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout); // also keeps Node.js running
     let answer, text;
     try {
-      answer = await fetch(this.#url, { method: "POST", headers: this.#headers, signal: abort.signal });
+      answer = await fetch(this.#url, { method: "POST", headers: this.#headers, redirect: "manual", signal: abort.signal });
       text = await answer.text();
     } finally {
       clearTimeout(timer);

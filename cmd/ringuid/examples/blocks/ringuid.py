@@ -2,10 +2,10 @@
 
     client = ringuid.Client("http://127.0.0.1:8080")
     uid = client.next()
-    for number in client.take(1000):  # up to 1000 consecutive ones, to be used now
-        ...
+    for number in client.take(1000): ...  # up to 1000 consecutive ones, to be used now
 
-Copy this file. It requires Python 3.10 and nothing else.
+Copy this file. It requires Python 3.10 and nothing else. A forked process gets numbers of its own. If a running process is copied in another
+way, for example by CRIU or with its machine, create another Client in each copy.
 """
 
 import json
@@ -15,7 +15,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-import weakref
+
+_forks = []  # one for each fork that Python has noticed, because the ID of a process that has ended may be that of another one later
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _forks.append(None))
 
 
 class Client:
@@ -26,22 +29,13 @@ class Client:
     the last error, an OSError. Proxies are those of the environment: see urllib.
     """
 
-    def __init__(self, url, tag=None, size=8192, token=None, timeout=5.0):
+    def __init__(self, url, tag=None, size=8192, token=None, timeout=10.0):
         path = "/v1/block" if tag is None else f"/v1/segment/{urllib.parse.quote(tag, safe='')}/block"
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", headers=headers, method="POST")
+        self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", method="POST")
+        if token:
+            self._request.add_unredirected_header("Authorization", f"Bearer {token}")
         self._timeout = timeout
-        self._reset()
-        _clients.add(self)
-
-    def _reset(self):
-        """Begins without numbers."""
-        self._changed = threading.Condition()  # guards the following
-        self._numbers, self._deadline = range(0), 0.0  # what is left of the block in use
-        self._low = 0  # if fewer are left, the next block is fetched
-        self._next = None  # the next block: its numbers and its deadline
-        self._fetching, self._pause = False, 0.0  # whether there is a request, and the pause before it
-        self._failure = "", False  # the last one: a text, and whether another request would get the same
+        self._blocks = {}  # of each process: one that was forked, also by a library in C, must not hand out the numbers of its parent
 
     def next(self):
         """Returns a number that nobody else has or will get."""
@@ -51,12 +45,27 @@ class Client:
         """Returns 1 to n numbers as a range. Use them at once: UIDs that are kept become stale."""
         if n < 1:
             raise ValueError(f"ringuid: {n} numbers were requested; must be at least 1")
+        process = os.getpid(), len(_forks)
+        return (self._blocks.get(process) or self._blocks.setdefault(process, _Blocks(self._request, self._timeout))).take(n)
+
+
+class _Blocks:  # of one process
+    def __init__(self, request, timeout):
+        self._request, self._timeout = request, timeout
+        self._changed = threading.Condition()  # guards the following
+        self._numbers, self._deadline, self._low = range(0), 0.0, 0  # what is left of the block in use; if fewer than _low, the next one is fetched
+        self._next = None  # the next block: its numbers and its deadline
+        self._fetching, self._pause = False, 0.0  # whether there is a request, and the pause before it
+        self._failure = "", False  # the last one: a text, and whether another request would get the same
+
+    def take(self, n):
         with self._changed:
             now = time.monotonic()
             end, earlier = now + self._timeout, self._failure
             while True:
-                if not self._numbers or now >= self._deadline:
-                    self._use_next(now)
+                if not self._numbers or now >= self._deadline:  # what is left is dropped, and the next block is used, if it has not expired
+                    self._numbers, self._deadline = self._next if self._next and now < self._next[1] else (range(0), 0.0)
+                    self._next, self._low = None, len(self._numbers) // 2
                 if self._numbers:
                     taken, self._numbers = self._numbers[:n], self._numbers[n:]
                     if len(self._numbers) < self._low and self._next is None:
@@ -66,21 +75,17 @@ class Client:
                 if now >= end or (failed and self._failure[1]):
                     raise OSError(f"ringuid: {self._failure[0]}" if failed else f"ringuid: no number within {self._timeout} s")
                 self._fetch()
-                self._changed.wait(end - now)
+                self._changed.wait(end - now if self._fetching else 0.05)
                 now = time.monotonic()
-
-    def _use_next(self, now):
-        """Drops what is left, and takes the next block into use, if it has not expired."""
-        self._numbers, block, self._next = range(0), self._next, None
-        if block is not None and now < block[1]:
-            self._numbers, self._deadline = block
-            self._low = len(self._numbers) // 2
 
     def _fetch(self):
         """Starts a request for the next block, unless there is one."""
         if not self._fetching:
-            threading.Thread(target=self._run, daemon=True).start()
-            self._fetching = True
+            try:
+                threading.Thread(target=self._run, daemon=True).start()
+                self._fetching = True
+            except RuntimeError as e:  # there are too many threads
+                self._failure = repr(e), False
 
     def _run(self):
         """Sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap."""
@@ -113,8 +118,3 @@ def _read(block, sent):
     if not time.monotonic() < deadline:
         raise ValueError(f"a block had expired when it arrived: {block}")
     return range(first, first + count * stride, stride), deadline
-
-
-_clients = weakref.WeakSet()
-if hasattr(os, "register_at_fork"):  # a forked process must not hand out the numbers of its parent
-    os.register_at_fork(after_in_child=lambda: [client._reset() for client in _clients])

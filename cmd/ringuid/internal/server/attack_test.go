@@ -27,7 +27,7 @@ func TestPathTricks(t *testing.T) {
 	for path, status := range map[string]string{
 		"/../etc/passwd": "400", "/v1/../v1/uid": "400", "/./v1/uid": "400", "//v1/uid": "400", "/v1//uid": "400", "/v1/uid/..": "400", "/v1/uid/.": "400",
 		"/assets/../server.go": "400", "/assets/%2e%2e%2fserver.go": "404", "/assets/..%2f..%2fserver.go": "404", "/assets/%2e%2e": "404", "/assets/": "404", "/assets": "404",
-		"/assets/index.html": "404", "/assets/page.js/": "404", "/assets/page.js%00": "404", "/assets/PAGE.JS": "404", "/v1/uid/%2e%2e": "400", "/v1/segment/%2e%2e": "404",
+		"/assets/index.html": "404", "/assets/page.js/": "404", "/assets/page.js%00": "404", "/assets/PAGE.JS": "404", "/v1/uid/%2e%2e": "400", "/v1/segment/%2e%2e": "400",
 		"/v1/segment/..%2f..%2fetc%2fpasswd": "404", "/v1/segment/%00": "400", "/v1/segment/%ff": "400", "/v1/segment/": "404", "/v1/uid/": "404", "/V1/UID": "404", "/v1/uid%3fn=5": "404",
 		"/%": "400", "/%zz": "400", "/v1/uid\\..\\x": "404", "http://evil.example/v1/uid": "421", "*": "400", "evil": "400", "/v1/uid#x": "404", "/api/segment/get/": "404",
 	} {

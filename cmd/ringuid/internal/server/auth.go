@@ -133,7 +133,7 @@ func (c *call) mayTake(n int) bool {
 	return false
 }
 
-// giveBack gives back n numbers of the token's rate, which were not taken.
+// giveBack gives back n numbers of the token's rate, which were not used up.
 func (c *call) giveBack(n int) {
 	if c.token != nil && c.token.limit != nil {
 		c.token.lock.Lock()

@@ -24,6 +24,7 @@ func (c *call) blockUIDs() {
 		return
 	}
 	first, count, used, err := c.claimUIDs(n)
+	c.giveBack(n - used)
 	if err == nil && first < 1 {
 		err = errNotPositive
 	}
@@ -31,7 +32,6 @@ func (c *call) blockUIDs() {
 		c.failUID(err)
 		return
 	}
-	c.giveBack(n - used)
 	c.sendBlock(int64(first), int64(count), 1, strconv.FormatFloat(c.s.opts.MaxStaleness.Seconds(), 'f', -1, 64))
 }
 
@@ -43,6 +43,7 @@ func (c *call) blockNumbers() {
 	}
 	tag := c.r.PathValue("tag")
 	r, err := c.claim(tag, int64(n))
+	c.giveBack(n - int(r.Length))
 	if err == nil && (r.First < 1 || r.Length-1 > (math.MaxInt64-r.First)/max(r.Stride, 1)) {
 		err = errNotPositive
 	}
@@ -51,7 +52,6 @@ func (c *call) blockNumbers() {
 		c.fail(status, detail, err)
 		return
 	}
-	c.giveBack(n - int(r.Length))
 	c.sendBlock(r.First, r.Length, max(r.Stride, 1), "")
 }
 

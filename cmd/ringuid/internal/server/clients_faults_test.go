@@ -34,10 +34,14 @@ func TestClientFaults(t *testing.T) {
 		"failures of one request":              failOnce,
 		"a request that begins late":           beginLate,
 		"numbers up to the largest":            sendLargest,
-		"fork":                                 fork,
+		"a redirect":                           redirect,
+		"fork":                                 func(t *testing.T, start startClient) { fork(t, start, "fork") },
+		"fork in C":                            func(t *testing.T, start startClient) { fork(t, start, "fork in C") },
+		"no threads":                           noThreads,
+		"fork again":                           func(t *testing.T, start startClient) { fork(t, start, "fork again") },
 	} {
 		for language, command := range programs {
-			if name == "fork" && language != "python" {
+			if (strings.HasPrefix(name, "fork") || name == "no threads") && language != "python" {
 				continue
 			}
 			t.Run(name+"/"+language, func(t *testing.T) {
@@ -399,14 +403,72 @@ func sendLargest(t *testing.T, start startClient) {
 	wantFrom(t, 1, number, problem)
 }
 
-// A forked process does not hand out the numbers of its parent.
-func fork(t *testing.T, start startClient) {
-	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) { sendBlock(w, n) })
+// A redirect ends a call with an error, and does not lead the token to another server.
+func redirect(t *testing.T, start startClient) {
+	other := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if h := r.Header.Get("Authorization"); h != "" || !strings.HasPrefix(r.UserAgent(), "Python-urllib") { // which follows, without the token
+			t.Errorf("%s has followed a redirect with the header %q", r.UserAgent(), h)
+		}
+		http.Error(w, "must be POST", http.StatusMethodNotAllowed)
+	})
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if h := r.Header.Get("Authorization"); h != "Bearer secret" {
+			t.Errorf("the server has got %q; want the token", h)
+		}
+		http.Redirect(w, r, other.url, http.StatusFound)
+	})
 	c := start(s, patient)
+	if number, problem := c.take(1); !strings.Contains(problem, "302") && !strings.Contains(problem, "405") {
+		t.Errorf("the number is %d, %q; want the server's error", number, problem)
+	}
+}
+
+// A process that was forked in any way, also while a request was on its way, does not hand out the numbers of its parent.
+func fork(t *testing.T, start startClient, kind string) {
+	ended := make(chan struct{})
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == 2 {
+			select {
+			case <-ended:
+			case <-r.Context().Done():
+			}
+		}
+		sendBlock(w, n)
+	})
+	c := start(s, time.Minute)
 	c.take(1)
-	number, problem := c.do("fork")
+	number, problem := c.do(kind)
 	wantFrom(t, 1, number, problem)
 	if number, problem = c.take(1); number != blockStart(0)+1 {
 		t.Errorf("the parent's number is %d, %q; want the second one of its block", number, problem)
 	}
+	c.take(perBlock - 2) // and the client requests the next block
+	testkit.Eventually(t, "a request for the next block", func() bool { return len(s.requests()) >= 3 })
+	number, problem = c.do(kind)
+	wantFrom(t, 3, number, problem)
+	close(ended)
+	number, problem = c.take(1)
+	wantFrom(t, 2, number, problem)
+}
+
+// If no thread can begin, numbers in memory are handed out, and then a call ends with an error. Later calls send requests again.
+func noThreads(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) { sendBlock(w, n) })
+	c := start(s, 3*time.Second)
+	testkit.Eventually(t, "the first block", func() bool { // a busy machine may have no answer within three seconds
+		_, problem := c.take(1)
+		return problem == ""
+	})
+	fmt.Fprintln(c.in, "no threads")
+	before := len(s.requests())
+	number, problem := c.take(perBlock - 1)
+	wantFrom(t, before-1, number, problem)
+	if number, problem = c.take(1); !strings.Contains(problem, "thread") {
+		t.Errorf("the number is %d, %q; want the error that no thread can begin", number, problem)
+	}
+	fmt.Fprintln(c.in, "threads")
+	testkit.Eventually(t, "a number of another request", func() bool {
+		number, _ := c.take(1)
+		return number >= blockStart(before)
+	})
 }

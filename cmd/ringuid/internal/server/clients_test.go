@@ -129,6 +129,20 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// Clients get numbers from a server with the example of its configuration.
+func TestClientsOfExampleFile(t *testing.T) {
+	testkit.Slow(t, "it starts a server and interpreters")
+	file := filepath.Join(t.TempDir(), "workers")
+	newTagFile(t, file, "orders")
+	p := startProcess(t, "--config", deploy+"ringuid.yaml", "--store", file, "--tag-store", file, "--listen", "127.0.0.1:0")
+	for name, command := range clientPrograms(t, "faults") { // with the default size
+		c := newBlockClient(t, command, &blockServer{url: "http://" + p.addr}, patient)
+		if number, problem := c.take(1); number < 1 {
+			t.Errorf("%s: %s", name, problem)
+		}
+	}
+}
+
 // takeWith adds the numbers that a program takes to a set. If ctx ends, the program is killed, and the error is that of ctx.
 func takeWith(ctx context.Context, set *uniq.Set, command []string, url, tag string, size, count, tasks int) (added int, err error) {
 	var failure bytes.Buffer

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -204,16 +205,28 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// The container file builds the command without cgo, and its variables are settings.
+// The container file builds the command without cgo, and its variables are settings. Without a store in the command line, the server does not
+// start: containers without a common volume would have the same worker ID.
 func TestContainerfile(t *testing.T) {
 	text := readDeploy(t, "Containerfile")
-	env := map[string]string{}
-	for _, m := range regexp.MustCompile(`(RINGUID_[A-Z_]+)=(\S+)`).FindAllStringSubmatch(text[strings.Index(text, "\nENV "):], -1) {
-		env[m[1]] = m[2]
+	set := func(env map[string]string, text string) map[string]string {
+		for _, m := range regexp.MustCompile(`(RINGUID_[A-Z_]+)=(\S+)`).FindAllStringSubmatch(text, -1) {
+			env[m[1]] = m[2]
+		}
+		return env
 	}
+	env := set(map[string]string{}, text[strings.Index(text, "\nENV "):])
 	cfg, err := server.ReadConfig(server.Sources{LookupEnv: variables(env)})
-	if err != nil || cfg.Store == "" || cfg.Listen != ":8080" || cfg.LogFormat != "json" || len(env) != 3 {
+	if err != nil || cfg.Store != "" || cfg.Listen != ":8080" || cfg.LogFormat != "json" || len(env) != 2 || strings.Contains(text, "\nVOLUME") {
 		t.Errorf("%v: %+v, %v", env, cfg, err)
+	}
+	run := regexp.MustCompile(`podman run .* -v ringuid:(\S+) .* ringuid\n`).FindStringSubmatch(text)
+	if run == nil {
+		t.Fatal("there is no example of podman run with a volume")
+	}
+	cfg, err = server.ReadConfig(server.Sources{LookupEnv: variables(set(env, strings.ReplaceAll(run[0], "…", "0123456789abcdef")))})
+	if err != nil || cfg.Store != run[1]+"/worker" || len(cfg.Tokens) != 1 {
+		t.Errorf("%q: %+v, %v", run[0], cfg, err)
 	}
 	for _, want := range []string{"CGO_ENABLED=0 go build", "USER 65532:65532", "EXPOSE 8080", `ENTRYPOINT ["/ringuid"]`, `CMD ["serve"]`} {
 		if !strings.Contains(text, want) {
@@ -316,6 +329,65 @@ func TestClientExamplesSendAgain(t *testing.T) {
 		l.Close()
 		if err != nil || lost.Load() != 2 {
 			t.Errorf("%s: %d requests met the end of a connection: %v: %s", name, lost.Load(), err, out)
+		}
+	}
+}
+
+// The example in Python goes on after an answer that was late, or that was none of this server.
+func TestClientExampleGoesOn(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		testkit.Missing(t, "python3 is not installed")
+	}
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+		switch r.URL.Query().Get("n") {
+		case "1":
+			<-r.Context().Done() // no answer
+		case "2":
+			fmt.Fprint(w, `{"ids":`)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done() // half an answer
+		case "3":
+			fmt.Fprint(w, "<html>")
+		case "4":
+			fmt.Fprint(w, `{"ids":["7"]}`)
+		}
+	})
+	program := `
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, "../../examples")
+import client
+server = client.Ringuid(sys.argv[1])
+for n in 1, 2, 3, 4:
+    server._connection.timeout = 1 if n < 3 else 600
+    try:
+        print(server.uids(n))
+    except Exception as e:
+        print(type(e).__name__)
+`
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", program, s.url).CombinedOutput()
+	if want := "TimeoutError\nTimeoutError\nJSONDecodeError\n[7]\n"; err != nil || string(out) != want {
+		t.Errorf("%v: %s; want %s", err, out, want)
+	}
+}
+
+// Clients wait longer than a server does for a number. So they get the reason of a failure, and the server counts it.
+func TestClientsWaitForAnswers(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"blocks/ringuid.py": `timeout=(\d+)\.0`, "blocks/ringuid.mjs": `timeout = (\d+)_000`, "blocks/RingUID.java": `Duration\.ofSeconds\((\d+)`,
+		"client.py": `timeout=(\d+)`, "client.mjs": `timeout: (\d+)_000`, "client.sh": `--max-time (\d+)`,
+	} {
+		text, err := os.ReadFile("../../examples/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(pattern).FindSubmatch(text)
+		if m == nil {
+			t.Errorf("%s has no %s", file, pattern)
+			continue
+		}
+		if s, _ := strconv.Atoi(string(m[1])); time.Duration(s)*time.Second <= server.DefaultConfig().RequestTimeout {
+			t.Errorf("%s waits for %d s; must be more than %v", file, s, server.DefaultConfig().RequestTimeout)
 		}
 	}
 }

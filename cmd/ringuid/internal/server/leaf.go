@@ -21,6 +21,7 @@ func (c *call) leafSnowflake() {
 	}
 	id, err := c.takeUID()
 	if err != nil {
+		c.giveBack(1)
 		c.failLeaf(leafEmpty, uidProblem(err), err)
 		return
 	}
@@ -35,6 +36,7 @@ func (c *call) leafSegment() {
 	}
 	v, err := c.takeNumber(tag)
 	if err != nil {
+		c.giveBack(1)
 		_, detail := numberProblem(tag, err)
 		code := leafEmpty
 		if errors.Is(err, segment.ErrNoTag) || errors.Is(err, segment.ErrTag) {

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +20,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -92,6 +96,52 @@ func TestRateOfToken(t *testing.T) {
 		}
 		if _, failures := s.metrics.totals(); failures != 0 {
 			t.Errorf("%d failures", failures)
+		}
+	})
+}
+
+// A token does not pay for numbers that it did not get, except those of a list that were used up before it failed.
+func TestRateOfFailures(t *testing.T) {
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		down := errors.New("down")
+		cfg, bearer := testTokens()
+		cfg.Tokens[0].Rate, cfg.Tokens[0].Tags = 1, []string{"orders"}
+		do := func(s *testServer, request string) int {
+			method, path, _ := strings.Cut(request, " ")
+			return s.do(method, path, "", "Authorization", bearer("uids")).status
+		}
+		cfg.MaxBatch = 1 // so many at once
+		s := start(cfg, Options{
+			UIDs:      &fakeGenerator{Generator: newGenerator(t), next: func(context.Context) (uid.ID, error) { return 0, down }},
+			Sequences: &fakeSequences{claim: func(context.Context, string, int64) (segment.Range, error) { return segment.Range{}, down }},
+		})
+		for request, want := range map[string]int{
+			"GET /v1/uid": 503, "GET /v1/uid?n=1": 503, "POST /v1/block?n=1": 503, "GET /api/snowflake/get/x": 500,
+			"GET /v1/segment/orders": 503, "GET /v1/segment/orders?n=1": 503, "POST /v1/segment/orders/block?n=1": 503, "GET /api/segment/get/orders": 500,
+		} {
+			for range 2 {
+				if status := do(s, request); status != want {
+					t.Errorf("%s: %d; want %d", request, status, want)
+				}
+			}
+		}
+
+		var claims int
+		cfg.MaxBatch = 1000
+		s = start(cfg, Options{UIDs: newGenerator(t), Sequences: &fakeSequences{claim: func(context.Context, string, int64) (segment.Range, error) {
+			if claims++; claims == 1 {
+				return segment.Range{First: 1, Length: 400}, nil
+			}
+			return segment.Range{}, down
+		}}})
+		s.lists.requests.Add(s.lists.most) // so there is no memory
+		status := []int{do(s, "GET /v1/uid?n=1000")}
+		s.lists.requests.Add(-s.lists.most)
+		for _, request := range []string{"GET /v1/segment/orders?n=1000", "GET /v1/segment/orders?n=600", "GET /v1/uid?n=600", "GET /v1/uid"} {
+			status = append(status, do(s, request))
+		}
+		if want := []int{503, 503, 503, 200, 429}; !slices.Equal(status, want) {
+			t.Errorf("the answers are %v; want %v", status, want)
 		}
 	})
 }

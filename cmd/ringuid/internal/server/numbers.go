@@ -37,7 +37,7 @@ func (c *call) claim(tag string, n int64) (segment.Range, error) {
 	}
 	r, err := c.s.opts.Sequences.Claim(&c.limit, tag, n)
 	if err == nil && (r.Length < 1 || r.Length > n || r.Stride < 0) {
-		err = errRange
+		return segment.Range{}, errRange
 	}
 	return r, err
 }
@@ -67,7 +67,7 @@ func (s *Server) checkTag(tag string) error {
 func numberProblem(tag string, err error) (status int, detail string) {
 	switch {
 	case errors.Is(err, segment.ErrTag):
-		return http.StatusBadRequest, fmt.Sprintf("the tag must have 1 to %d bytes of valid UTF-8 without control characters, and no space at its ends", segment.MaxTagLength)
+		return http.StatusBadRequest, fmt.Sprintf("the tag must have 1 to %d bytes of valid UTF-8 without control characters, and no space at its ends, and must not be . or ..", segment.MaxTagLength)
 	case errors.Is(err, segment.ErrNoTag):
 		return http.StatusNotFound, fmt.Sprintf("there is no tag %.140q; create it in the store", tag)
 	case errors.Is(err, segment.ErrExhausted):

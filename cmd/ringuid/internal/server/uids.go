@@ -86,27 +86,35 @@ func (c *call) takeUIDs() {
 // take answers with one number, or with a list, to which fill adds n numbers.
 func (c *call) take(one func() (int64, error), fill func(b *batch, n int) error, fail func(error)) {
 	sel, ok := c.selection()
-	if !ok || !c.mayTake(max(sel.n, 1)) {
+	n := max(sel.n, 1)
+	if !ok || !c.mayTake(n) {
 		return
 	}
 	taken, ok := c.reserve(c.s.lists, sel.n*elementSize, sel.n*listMemory)
 	if !ok {
+		c.giveBack(n)
 		return
 	}
 	defer c.release(c.s.lists, taken)
 	b := c.s.batches.get()
 	defer c.s.batches.put(b)
+	var v int64
+	var err error
 	if sel.n > 0 {
-		if err := fill(b, sel.n); err != nil {
-			fail(err)
-			return
+		err = fill(b, sel.n)
+	} else {
+		v, err = one()
+	}
+	if err != nil {
+		for _, r := range b.runs { // these are lost
+			n -= int(r.n)
 		}
-		c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
+		c.giveBack(n)
+		fail(err)
 		return
 	}
-	v, err := one()
-	if err != nil {
-		fail(err)
+	if sel.n > 0 {
+		c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
 		return
 	}
 	b.out = append(b.out, `{"id":`...)

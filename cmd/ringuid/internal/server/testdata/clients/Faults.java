@@ -6,7 +6,7 @@ import java.time.Duration;
 /** For each line of its input, takes as many numbers with RingUID, one by one, and prints the last one, or the error. */
 public final class Faults {
     public static void main(String[] args) throws Exception {
-        RingUID client = new RingUID(args[0], null, 8192, null, Duration.ofMillis(Long.parseLong(args[1])));
+        RingUID client = new RingUID(args[0], null, 8192, "secret", Duration.ofMillis(Long.parseLong(args[1])));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line; (line = lines.readLine()) != null; ) {
             try {

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 
 const [directory, url, timeout] = process.argv.slice(2);
 const { Client } = await import(pathToFileURL(`${directory}/ringuid.mjs`));
-const client = new Client(url, { timeout: Number(timeout) });
+const client = new Client(url, { token: "secret", timeout: Number(timeout) });
 for await (const line of createInterface(process.stdin)) {
   try {
     let number;

@@ -1,23 +1,37 @@
-# For each line of its input, takes as many numbers with ringuid.py, one by one, and prints the last one, or the error. For the line "fork",
-# a forked process takes the number.
+# For each line of its input, takes as many numbers with ringuid.py, one by one, and prints the last one, or the error. For the name of a fork,
+# a forked process takes one number. After the line "no threads", no thread begins, until the line "threads".
+import ctypes
 import os
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 import ringuid
 
-client = ringuid.Client(sys.argv[2], timeout=int(sys.argv[3]) / 1000)
+
+def fork_again():
+    """Forks a process that has the ID of this one, as if this one had ended long ago."""
+    pid = os.getpid()
+    os.getpid = lambda: pid
+    return os.fork()
+
+
+forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
+client = ringuid.Client(sys.argv[2], token="secret", timeout=int(sys.argv[3]) / 1000)
 for line in sys.stdin:
-    forked = line == "fork\n"
-    if forked and os.fork() != 0:
+    if line.endswith("threads\n"):
+        threading.stack_size(1 << 60 if line == "no threads\n" else 0)  # no memory for the stack
+        continue
+    fork = forks.get(line.strip())
+    if fork and fork() != 0:
         os.wait()
         continue
     try:
-        for _ in range(1 if forked else int(line)):
+        for _ in range(1 if fork else int(line)):
             number = client.next()
         print(number, flush=True)
     except OSError as e:
         print("error:", str(e).replace("\n", " "), flush=True)
-    if forked:
+    if fork:
         os._exit(0)
