@@ -361,3 +361,35 @@ func TestTakeQueueStress(t *testing.T) {
 		})
 	}
 }
+
+// A call that no longer waits does not give its tag's requests precedence.
+func TestTakeQueueForgetsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		var hangs atomic.Bool
+		src.before = func(ctx context.Context, _ Request) error {
+			if hangs.Load() {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		tags, err := NewTags(src, WithLogger(discardLogger()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tags.Close()
+		s, err := tags.sequence(t.Context(), testTag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hangs.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for err == nil {
+			_, err = s.NextContext(ctx)
+		}
+		if calls := s.provider.demand.calls; calls != 0 {
+			t.Errorf("after %v, %d calls wait for the tag, want 0", err, calls)
+		}
+	})
+}
