@@ -29,7 +29,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer g.Close()
-	// An operator has created the tag, once: ringuid tag create orders --store 'mysql://…'
+	// An operator has created the tag, once: ringuid tag create orders --tag-store 'mysql://…'
 	orders, err := segment.New(ctx, store, "orders")
 	if err != nil {
 		log.Fatal(err)
