@@ -103,6 +103,24 @@ func TestInvariant1VoidGrantDropsBothLeases(t *testing.T) {
 	}
 }
 
+// Two leases that are found void at the same time, before they are dropped, are counted and logged once.
+func TestVoidsAtTheSameTime(t *testing.T) {
+	m := newTestManager(t, 31)
+	inUse, _ := m.acquire(t)
+	next, _ := m.takeNext(t)
+	m.OnVoid(func(h *HeldLease, err error) {
+		if h == inUse {
+			_ = next.error("", errVoid)
+		}
+		m.Drop(h, err)
+	})
+	_ = inUse.error("", errVoid)
+	if n := m.Voids(); n != 1 {
+		t.Errorf("Voids() = %d, want 1", n)
+	}
+	m.wantLog(t, 1, "ERROR uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken")
+}
+
 // A lease that is being taken when the leases are dropped is dropped too: a copy of the process may have received it as well.
 func TestInvariant1LeaseBeingTakenIsDropped(t *testing.T) {
 	m := newTestManager(t, 31)

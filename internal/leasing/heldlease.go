@@ -72,6 +72,7 @@ type leaseGroup struct {
 	assigning retryTask   // takes the next lease
 	isRenewal bool        // Renew has dropped the leases before these, and none was taken since
 	taken     atomic.Bool // the next lease was taken, at least once
+	void      atomic.Bool // a lease was found void before they were dropped
 }
 
 // WorkerID returns the worker ID.
@@ -253,9 +254,11 @@ func (h *HeldLease) error(text string, cause error) error {
 	}
 	h.void.Store(true)
 	if !h.IsDropped() && m.ctx.Err() == nil {
-		m.voids.Add(1)
-		m.cfg.Log.Log(slog.LevelError, "uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken",
-			"worker_id", h.workerID, "err", err)
+		if h.group.void.CompareAndSwap(false, true) { // two leases of a group may be found void at the same time
+			m.voids.Add(1)
+			m.cfg.Log.Log(slog.LevelError, "uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken",
+				"worker_id", h.workerID, "err", err)
+		}
 		m.onVoid(h, err)
 	}
 	return err

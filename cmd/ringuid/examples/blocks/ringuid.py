@@ -4,8 +4,7 @@
     uid = client.next()
     for number in client.take(1000): ...  # up to 1000 consecutive ones, to be used now
 
-Copy this file. It requires Python 3.10 and nothing else. A forked process gets numbers of its own. If a running process is copied in another
-way, for example by CRIU or with its machine, create another Client in each copy.
+Copy this file. It requires Python 3.10 only. A forked process has its own numbers. If one is copied while it runs, create a Client in each copy.
 """
 
 import json
@@ -16,7 +15,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-_forks = []  # one for each fork that Python has noticed, because the ID of a process that has ended may be that of another one later
+_forks = []  # one for each fork that Python has noticed. A library in C must not fork a process with the ID of an ancestor (a PID namespace)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _forks.append(None))
 
@@ -54,8 +53,7 @@ class _Blocks:  # of one process
         self._request, self._timeout = request, timeout
         self._changed = threading.Condition()  # guards the following
         self._numbers, self._deadline, self._low = range(0), 0.0, 0  # what is left of the block in use; if fewer than _low, the next one is fetched
-        self._next = None  # the next block: its numbers and its deadline
-        self._fetching, self._pause = False, 0.0  # whether there is a request, and the pause before it
+        self._next, self._fetching, self._pause = None, False, 0.0  # the next block with its deadline; whether it is requested; the pause before that
         self._failure = "", False  # the last one: a text, and whether another request would get the same
 
     def take(self, n):
@@ -81,11 +79,13 @@ class _Blocks:  # of one process
     def _fetch(self):
         """Starts a request for the next block, unless there is one."""
         if not self._fetching:
+            self._fetching = True  # before the thread begins, because the handler of a signal may take numbers meanwhile
             try:
                 threading.Thread(target=self._run, daemon=True).start()
-                self._fetching = True
-            except RuntimeError as e:  # there are too many threads
-                self._failure = repr(e), False
+            except BaseException as e:
+                self._fetching, self._failure = False, (repr(e), False)
+                if not isinstance(e, RuntimeError):  # that there are too many threads
+                    raise
 
     def _run(self):
         """Sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap."""

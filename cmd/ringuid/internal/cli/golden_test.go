@@ -250,7 +250,7 @@ func TestFails(t *testing.T) {
 		{exitUsage, "--start is 0; must be at least 1", "tag create orders --tag-store " + path + " --start 0"},
 		{exitUsage, "--step is 0; must be at least 1", "tag create orders --tag-store " + path + " --step 0"},
 		{exitUsage, "the step of a tag is 1099511627777; must be", "tag create orders --tag-store " + path + " --step 1099511627777"},
-		{exitUsage, "the number is 0; must be at least 1", "tag raise orders 0 --tag-store " + path},
+		{exitUsage, "the number is 0; must be 1 to 9223372036854775806", "tag raise orders 0 --tag-store " + path},
 		{exitUsage, "--tag-store: connect: wrong store", "tag create orders --tag-store host"},
 		{exitUsage, "-5 is not a flag; write -- before a value that begins with -, as in: worker-file set -- -5", "worker-file set " + path + " -5"},
 		{exitUsage, "-5 is not a flag; write -- before", "parse -5"},

@@ -131,8 +131,8 @@ Examples:
 
 // Run raises the counter.
 func (c *tagRaise) Run(a *App) error {
-	if c.Number < 1 {
-		return usageErrorf("the number is %d; must be at least 1", c.Number)
+	if c.Number < 1 || c.Number > segment.MaxNumber {
+		return usageErrorf("the number is %d; must be 1 to %d", c.Number, int64(segment.MaxNumber))
 	}
 	return c.use(a, "raising the counter", func(ctx context.Context, store *connect.Store) (string, error) {
 		before, after, err := raiseTag(ctx, store.Source(), c.Tag, c.Number)
@@ -145,20 +145,26 @@ func (c *tagRaise) Run(a *App) error {
 
 // raiseTag takes numbers of a tag until its counter is at least number, and returns the counter before and after.
 func raiseTag(ctx context.Context, src segment.Source, tag string, number int64) (before, after int64, err error) {
+	defer func() {
+		if err != nil && after > before {
+			err = fmt.Errorf("the counter of the tag %q was raised from %d to %d only, because each call raises it by %d at most; repeat the command, with a greater --timeout: %w",
+				tag, before, after, segment.MaxStep, err)
+		}
+	}()
 	for {
 		_, err := src.Take(ctx, segment.Request{Tag: tag, AtLeast: math.MaxInt64}) // takes nothing, and says what the counter is
 		var at *segment.SetBackError
 		if !errors.As(err, &at) {
-			return 0, 0, err
+			return before, after, err
 		}
-		if before == 0 {
-			before = at.Counter
+		if after = at.Counter; before == 0 {
+			before = after
 		}
-		if at.Counter >= number {
-			return before, at.Counter, nil
+		if after >= number {
+			return before, after, nil
 		}
-		if _, err := src.Take(ctx, segment.Request{Tag: tag, Size: min(number-at.Counter, segment.MaxStep)}); err != nil {
-			return 0, 0, err
+		if _, err := src.Take(ctx, segment.Request{Tag: tag, Size: min(number-after, segment.MaxStep)}); err != nil {
+			return before, after, err
 		}
 	}
 }

@@ -38,10 +38,11 @@ func TestClientFaults(t *testing.T) {
 		"fork":                                 func(t *testing.T, start startClient) { fork(t, start, "fork") },
 		"fork in C":                            func(t *testing.T, start startClient) { fork(t, start, "fork in C") },
 		"no threads":                           noThreads,
+		"a signal":                             interruptFetch,
 		"fork again":                           func(t *testing.T, start startClient) { fork(t, start, "fork again") },
 	} {
 		for language, command := range programs {
-			if (strings.HasPrefix(name, "fork") || name == "no threads") && language != "python" {
+			if (strings.HasPrefix(name, "fork") || name == "no threads" || name == "a signal") && language != "python" {
 				continue
 			}
 			t.Run(name+"/"+language, func(t *testing.T) {
@@ -471,4 +472,19 @@ func noThreads(t *testing.T, start startClient) {
 		number, _ := c.take(1)
 		return number >= blockStart(before)
 	})
+}
+
+// A handler of a signal that takes a number while a request is being started does not stop the client.
+func interruptFetch(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		fmt.Fprintf(w, `{"first":"%d","count":2}`, blockStart(n))
+	})
+	c := start(s, 5*time.Second)
+	for n := range 2000 {
+		fmt.Fprintln(c.in, "signal")
+		if _, problem := c.take(5); problem != "" {
+			_, again := c.take(1)
+			t.Fatalf("after %d signals and %d requests: %q, and then %q", n, len(s.requests()), problem, again)
+		}
+	}
 }

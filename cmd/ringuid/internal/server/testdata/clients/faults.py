@@ -17,11 +17,26 @@ def fork_again():
     return os.fork()
 
 
+def signal_next_fetch():
+    """Lets a signal arrive when the next thread has begun, whose handler takes a number."""
+    start = threading.Thread.start
+
+    def interrupted(self):
+        threading.Thread.start = start
+        start(self)
+        client.next()  # in the same thread
+
+    threading.Thread.start = interrupted
+
+
 forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
 client = ringuid.Client(sys.argv[2], token="secret", timeout=int(sys.argv[3]) / 1000)
 for line in sys.stdin:
     if line.endswith("threads\n"):
         threading.stack_size(1 << 60 if line == "no threads\n" else 0)  # no memory for the stack
+        continue
+    if line == "signal\n":
+        signal_next_fetch()
         continue
     fork = forks.get(line.strip())
     if fork and fork() != 0:
