@@ -34,6 +34,7 @@ func TestSegmentTableProcesses(t *testing.T) {
 	processes := testkit.Size(4, 16)
 	s := postgrestest.Start(t, "max_connections=400")
 	name, db := segmentDatabase(t, s)
+	db.SetMaxIdleConns(-1) // a connection from before a kill is not used again
 	all := takertest.StartProcesses(t, processes, 0, s.DSN("postgres", "", name))
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 50)")
 	all.Wait(int64(processes) * 40)
