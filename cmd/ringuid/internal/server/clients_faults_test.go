@@ -22,6 +22,14 @@ import (
 func TestClientFaults(t *testing.T) {
 	testkit.Full(t, "it starts dozens of interpreters")
 	programs := clientPrograms(t, "faults")
+	run := func(name, language string, fault func(*testing.T, startClient)) {
+		t.Run(name+"/"+language, func(t *testing.T) {
+			t.Parallel()
+			fault(t, func(s *blockServer, timeout time.Duration) *blockClient {
+				return newBlockClient(t, programs[language], s, timeout)
+			})
+		})
+	}
 	for name, fault := range map[string]func(*testing.T, startClient){
 		"blocks expire on their way":           expireOnTheirWay,
 		"blocks expire in memory":              expireInMemory,
@@ -35,24 +43,16 @@ func TestClientFaults(t *testing.T) {
 		"a request that begins late":           beginLate,
 		"numbers up to the largest":            sendLargest,
 		"a redirect":                           redirect,
-		"fork":                                 func(t *testing.T, start startClient) { fork(t, start, "fork") },
-		"fork in C":                            func(t *testing.T, start startClient) { fork(t, start, "fork in C") },
-		"no threads":                           noThreads,
-		"a signal":                             interruptFetch,
-		"fork again":                           func(t *testing.T, start startClient) { fork(t, start, "fork again") },
 	} {
-		for language, command := range programs {
-			if (strings.HasPrefix(name, "fork") || name == "no threads" || name == "a signal") && language != "python" {
-				continue
-			}
-			t.Run(name+"/"+language, func(t *testing.T) {
-				t.Parallel()
-				fault(t, func(s *blockServer, timeout time.Duration) *blockClient {
-					return newBlockClient(t, command, s, timeout)
-				})
-			})
+		for language := range programs {
+			run(name, language, fault)
 		}
 	}
+	for _, kind := range []string{"fork", "fork in C", "fork again"} {
+		run(kind, "python", func(t *testing.T, start startClient) { fork(t, start, kind) })
+	}
+	run("no threads", "python", noThreads)
+	run("a signal", "python", interruptFetch)
 }
 
 // patient is a timeout that does not pass.
