@@ -36,7 +36,7 @@ type Stats struct {
 	// leases that were lost before they were used, but not those that Renew has dropped.
 	LostLeases uint64
 
-	// VoidLeases is how many leases were found void (workerassign.ErrVoid): another process may have generated the same UIDs. The
+	// VoidLeases is how often a lease was found void (workerassign.ErrVoid): another process may have generated the same UIDs. The
 	// leases that were dropped with one are not counted; they are in LostLeases, as it is.
 	VoidLeases uint64
 

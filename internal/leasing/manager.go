@@ -224,7 +224,7 @@ func (m *Manager) RecordRollover() { m.shortLeases.Store(0) }
 // Losses returns how many leases were lost, including those that were lost before they were used.
 func (m *Manager) Losses() uint64 { return m.losses.Load() }
 
-// Voids returns how many leases were found void, without those that were dropped before.
+// Voids returns how often a lease was found void, without those that were dropped before.
 func (m *Manager) Voids() uint64 { return m.voids.Load() }
 
 // Extend starts to extend a lease beyond a unit that is about to be stamped, if that is due. It does

@@ -7,6 +7,7 @@
 Copy this file. It requires Python 3.10 only. A forked process has its own numbers. If one is copied while it runs, create a Client in each copy.
 """
 
+import _thread
 import json
 import os
 import threading
@@ -33,8 +34,7 @@ class Client:
         self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", method="POST")
         if token:
             self._request.add_unredirected_header("Authorization", f"Bearer {token}")
-        self._timeout = timeout
-        self._blocks = {}  # of each process: one that was forked, also by a library in C, must not hand out the numbers of its parent
+        self._timeout, self._blocks = timeout, {}  # of each process: one that was forked, also by a library in C, must not hand out the numbers of its parent
 
     def next(self):
         """Returns a number that nobody else has or will get."""
@@ -51,19 +51,21 @@ class Client:
 class _Blocks:  # of one process
     def __init__(self, request, timeout):
         self._request, self._timeout = request, timeout
-        self._changed = threading.Condition()  # guards the following
+        self._lock = threading.RLock()  # guards the following. A handler of a signal may take numbers, and raise, wherever a call returns
+        self._changed = threading.Condition(self._lock)
         self._numbers, self._deadline, self._low = range(0), 0.0, 0  # what is left of the block in use; if fewer than _low, the next one is fetched
         self._next, self._fetching, self._pause = None, False, 0.0  # the next block with its deadline; whether it is requested; the pause before that
         self._failure = "", False  # the last one: a text, and whether another request would get the same
 
     def take(self, n):
-        with self._changed:
+        with self._lock:
             now = time.monotonic()
             end, earlier = now + self._timeout, self._failure
             while True:
                 if not self._numbers or now >= self._deadline:  # what is left is dropped, and the next block is used, if it has not expired
-                    self._numbers, self._deadline = self._next if self._next and now < self._next[1] else (range(0), 0.0)
-                    self._next, self._low = None, len(self._numbers) // 2
+                    block, self._next = self._next, None  # in one step, without a call: handlers must not take it too
+                    self._numbers, self._deadline = block if block and now < block[1] else (self._numbers[:0], 0.0)
+                    self._low = len(self._numbers) // 2
                 if self._numbers:
                     taken, self._numbers = self._numbers[:n], self._numbers[n:]
                     if len(self._numbers) < self._low and self._next is None:
@@ -73,19 +75,17 @@ class _Blocks:  # of one process
                 if now >= end or (failed and self._failure[1]):
                     raise OSError(f"ringuid: {self._failure[0]}" if failed else f"ringuid: no number within {self._timeout} s")
                 self._fetch()
-                self._changed.wait(end - now if self._fetching else 0.05)
+                self._changed.wait(min(end - now, 0.05))  # a handler may have met what is waited for
                 now = time.monotonic()
 
-    def _fetch(self):
-        """Starts a request for the next block, unless there is one."""
+    def _fetch(self):  # starts a request for the next block, unless there is one
         if not self._fetching:
-            self._fetching = True  # before the thread begins, because the handler of a signal may take numbers meanwhile
+            self._fetching = True  # before the call, because a handler may come right after it
             try:
-                threading.Thread(target=self._run, daemon=True).start()
-            except BaseException as e:
-                self._fetching, self._failure = False, (repr(e), False)
-                if not isinstance(e, RuntimeError):  # that there are too many threads
-                    raise
+                _thread.start_new_thread(self._run, ())
+            except RuntimeError as e:  # there are too many threads
+                self._fetching = False
+                self._failure = repr(e), False
 
     def _run(self):
         """Sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap."""
@@ -103,7 +103,7 @@ class _Blocks:  # of one process
             failure = f"the server has answered {e.code}: {detail}", e.code < 500 and e.code != 429
         except Exception as e:  # the connection, or what is not a block
             failure = repr(e), False
-        with self._changed:
+        with self._lock:
             self._next, self._failure, self._fetching = block, failure or self._failure, False
             self._pause = min(max(2 * self._pause, 0.05), 1.0) if failure else 0.0
             self._changed.notify_all()

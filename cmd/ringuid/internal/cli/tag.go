@@ -147,7 +147,7 @@ func (c *tagRaise) Run(a *App) error {
 func raiseTag(ctx context.Context, src segment.Source, tag string, number int64) (before, after int64, err error) {
 	defer func() {
 		if err != nil && after > before {
-			err = fmt.Errorf("the counter of the tag %q was raised from %d to %d only, because each call raises it by %d at most; repeat the command, with a greater --timeout: %w",
+			err = fmt.Errorf("the counter of the tag %q was raised from %d to %d at least, but each call raises it by %d at most; repeat the command: %w",
 				tag, before, after, segment.MaxStep, err)
 		}
 	}()
@@ -163,8 +163,10 @@ func raiseTag(ctx context.Context, src segment.Source, tag string, number int64)
 		if after >= number {
 			return before, after, nil
 		}
-		if _, err := src.Take(ctx, segment.Request{Tag: tag, Size: min(number-after, segment.MaxStep)}); err != nil {
+		taken, err := src.Take(ctx, segment.Request{Tag: tag, Size: min(number-after, segment.MaxStep)})
+		if err != nil {
 			return before, after, err
 		}
+		after = taken.First + taken.Length
 	}
 }

@@ -52,7 +52,7 @@ func TestClientFaults(t *testing.T) {
 		run(kind, "python", func(t *testing.T, start startClient) { fork(t, start, kind) })
 	}
 	run("no threads", "python", noThreads)
-	run("a signal", "python", interruptFetch)
+	run("signals", "python", interrupt)
 }
 
 // patient is a timeout that does not pass.
@@ -474,17 +474,14 @@ func noThreads(t *testing.T, start startClient) {
 	})
 }
 
-// A handler of a signal that takes a number while a request is being started does not stop the client.
-func interruptFetch(t *testing.T, start startClient) {
+// Handlers of signals that take numbers, or raise, wherever Python calls them: each number is handed out once, and the client goes on.
+func interrupt(t *testing.T, start startClient) {
 	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		fmt.Fprintf(w, `{"first":"%d","count":2}`, blockStart(n))
 	})
 	c := start(s, 5*time.Second)
-	for n := range 2000 {
-		fmt.Fprintln(c.in, "signal")
-		if _, problem := c.take(5); problem != "" {
-			_, again := c.take(1)
-			t.Fatalf("after %d signals and %d requests: %q, and then %q", n, len(s.requests()), problem, again)
-		}
+	fmt.Fprintln(c.in, "signals")
+	if _, problem := c.take(500); problem != "" {
+		t.Errorf("after %d requests: %q", len(s.requests()), problem)
 	}
 }

@@ -1,9 +1,13 @@
 # For each line of its input, takes as many numbers with ringuid.py, one by one, and prints the last one, or the error. For the name of a fork,
 # a forked process takes one number. After the line "no threads", no thread begins, until the line "threads".
+import _thread
 import ctypes
 import os
+import random
 import sys
 import threading
+import time
+import types
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
@@ -17,26 +21,51 @@ def fork_again():
     return os.fork()
 
 
-def signal_next_fetch():
-    """Lets a signal arrive when the next thread has begun, whose handler takes a number."""
-    start = threading.Thread.start
-
-    def interrupted(self):
-        threading.Thread.start = start
-        start(self)
-        client.next()  # in the same thread
-
-    threading.Thread.start = interrupted
+class Interrupted(Exception):
+    pass
 
 
+def interrupted(function):
+    """Returns the function, as if a signal arrived each time when it has returned. The handler takes some numbers, and raises sometimes."""
+
+    def call(*args, **kwargs):
+        global handling
+        result = function(*args, **kwargs)
+        if not handling and threading.get_ident() == threading.main_thread().ident:
+            handling = True
+            try:
+                for _ in range(random.randrange(5)):
+                    take()
+            finally:
+                handling = False
+            if random.randrange(10) == 0:
+                raise Interrupted
+        return result
+
+    return call
+
+
+def take():
+    """Takes a number that was not taken before."""
+    number = client.next()
+    if number in taken:
+        raise OSError(f"{number} twice")
+    taken.add(number)
+    return number
+
+
+handling, taken = False, set()
 forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
 client = ringuid.Client(sys.argv[2], token="secret", timeout=int(sys.argv[3]) / 1000)
 for line in sys.stdin:
     if line.endswith("threads\n"):
         threading.stack_size(1 << 60 if line == "no threads\n" else 0)  # no memory for the stack
         continue
-    if line == "signal\n":
-        signal_next_fetch()
+    if line == "signals\n":  # from now on, wherever Python may call a handler
+        ringuid.len, ringuid.range, ringuid.repr = interrupted(len), interrupted(range), interrupted(repr)
+        ringuid.time = types.SimpleNamespace(monotonic=interrupted(time.monotonic), sleep=time.sleep)
+        ringuid._thread = types.SimpleNamespace(start_new_thread=interrupted(_thread.start_new_thread))
+        threading.Condition.__enter__ = interrupted(threading.Condition.__enter__)
         continue
     fork = forks.get(line.strip())
     if fork and fork() != 0:
@@ -44,7 +73,12 @@ for line in sys.stdin:
         continue
     try:
         for _ in range(1 if fork else int(line)):
-            number = client.next()
+            try:
+                number = take()
+            except Interrupted:
+                pass
+        if any(blocks._lock._is_owned() for blocks in client._blocks.values()):
+            raise OSError("the client has remained locked")
         print(number, flush=True)
     except OSError as e:
         print("error:", str(e).replace("\n", " "), flush=True)
