@@ -45,7 +45,7 @@ class Client:
         if n < 1:
             raise ValueError(f"ringuid: {n} numbers were requested; must be at least 1")
         process = os.getpid(), len(_forks)
-        return (self._blocks.get(process) or self._blocks.setdefault(process, _Blocks(self._request, self._timeout))).take(n)
+        return (self._blocks.get(process) or self._blocks.setdefault(process, _Blocks(self._request, self._timeout))).take(slice(n), slice(n, None))
 
 
 class _Blocks:  # of one process
@@ -57,7 +57,7 @@ class _Blocks:  # of one process
         self._next, self._fetching, self._pause = None, False, 0.0  # the next block with its deadline; whether it is requested; the pause before that
         self._failure = "", False  # the last one: a text, and whether another request would get the same
 
-    def take(self, n):
+    def take(self, head, tail):  # which are not made here: whatever is made between the two uses of self._numbers may run a finalizer
         with self._lock:
             now = time.monotonic()
             end, earlier = now + self._timeout, self._failure
@@ -67,7 +67,7 @@ class _Blocks:  # of one process
                     self._numbers, self._deadline = block if block and now < block[1] else (self._numbers[:0], 0.0)
                     self._low = len(self._numbers) // 2
                 if self._numbers:
-                    taken, self._numbers = self._numbers[:n], self._numbers[n:]
+                    taken, self._numbers = self._numbers[head], self._numbers[tail]
                     if len(self._numbers) < self._low and self._next is None:
                         self._fetch()
                     return taken
@@ -83,16 +83,16 @@ class _Blocks:  # of one process
             self._fetching = True  # before the call, because a handler may come right after it
             try:
                 _thread.start_new_thread(self._run, ())
-            except RuntimeError as e:  # there are too many threads
-                self._fetching = False
-                self._failure = repr(e), False
+            except BaseException as e:  # if a handler has raised, the thread may have begun: then its block may be a gap
+                self._fetching, self._failure = False, (e, False)
+                if type(e) is not RuntimeError:  # that there are too many threads
+                    raise
 
     def _run(self):
         """Sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap."""
         time.sleep(self._pause)
-        block = failure = None
+        block, failure, sent = None, None, time.monotonic()
         try:
-            sent = time.monotonic()
             with urllib.request.urlopen(self._request, timeout=self._timeout) as answer:
                 block = _read(json.load(answer), sent)
         except urllib.error.HTTPError as e:
@@ -104,7 +104,7 @@ class _Blocks:  # of one process
         except Exception as e:  # the connection, or what is not a block
             failure = repr(e), False
         with self._lock:
-            self._next, self._failure, self._fetching = block, failure or self._failure, False
+            self._next, self._failure, self._fetching = block or self._next, failure or self._failure, False
             self._pause = min(max(2 * self._pause, 0.05), 1.0) if failure else 0.0
             self._changed.notify_all()
 

@@ -167,6 +167,8 @@ func raiseTag(ctx context.Context, src segment.Source, tag string, number int64)
 		if err != nil {
 			return before, after, err
 		}
-		after = taken.First + taken.Length
+		if after = taken.First + taken.Length; after >= number {
+			return before, after, nil
+		}
 	}
 }

@@ -479,7 +479,7 @@ func interrupt(t *testing.T, start startClient) {
 	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		fmt.Fprintf(w, `{"first":"%d","count":2}`, blockStart(n))
 	})
-	c := start(s, 5*time.Second)
+	c := start(s, time.Minute)
 	fmt.Fprintln(c.in, "signals")
 	if _, problem := c.take(500); problem != "" {
 		t.Errorf("after %d requests: %q", len(s.requests()), problem)

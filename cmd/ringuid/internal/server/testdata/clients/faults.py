@@ -21,7 +21,7 @@ def fork_again():
     return os.fork()
 
 
-class Interrupted(Exception):
+class Interrupted(RuntimeError):
     pass
 
 
@@ -29,7 +29,7 @@ def interrupted(function):
     """Returns the function, as if a signal arrived each time when it has returned. The handler takes some numbers, and raises sometimes."""
 
     def call(*args, **kwargs):
-        global handling
+        global handling, raised
         result = function(*args, **kwargs)
         if not handling and threading.get_ident() == threading.main_thread().ident:
             handling = True
@@ -39,6 +39,7 @@ def interrupted(function):
             finally:
                 handling = False
             if random.randrange(10) == 0:
+                raised += 1
                 raise Interrupted
         return result
 
@@ -54,7 +55,7 @@ def take():
     return number
 
 
-handling, taken = False, set()
+handling, taken, raised = False, set(), 0
 forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
 client = ringuid.Client(sys.argv[2], token="secret", timeout=int(sys.argv[3]) / 1000)
 for line in sys.stdin:
@@ -76,9 +77,11 @@ for line in sys.stdin:
             try:
                 number = take()
             except Interrupted:
-                pass
+                raised -= 1
         if any(blocks._lock._is_owned() for blocks in client._blocks.values()):
             raise OSError("the client has remained locked")
+        if raised != 0:
+            raise OSError("the client has lost what a handler has raised")
         print(number, flush=True)
     except OSError as e:
         print("error:", str(e).replace("\n", " "), flush=True)
