@@ -47,8 +47,11 @@ def interrupted(function):
 
 
 def take():
-    """Takes a number that was not taken before."""
+    """Takes a number that was not taken before, without waiting for the whole timeout."""
+    began = time.monotonic()
     number = client.next()
+    if time.monotonic() - began >= timeout:
+        raise OSError(f"{number} came after {timeout} s")
     if number in taken:
         raise OSError(f"{number} twice")
     taken.add(number)
@@ -57,7 +60,8 @@ def take():
 
 handling, taken, raised = False, set(), 0
 forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
-client = ringuid.Client(sys.argv[2], token="secret", timeout=int(sys.argv[3]) / 1000)
+timeout = int(sys.argv[3]) / 1000
+client = ringuid.Client(sys.argv[2], token="secret", timeout=timeout)
 for line in sys.stdin:
     if line.endswith("threads\n"):
         threading.stack_size(1 << 60 if line == "no threads\n" else 0)  # no memory for the stack
