@@ -11,15 +11,11 @@ import java.util.regex.*;
 /**
  * UIDs, or numbers of a tag, from a ringuid server, with one request for thousands of them. Safe for concurrent use.
  * Copy this file. It requires Java 11 and nothing else. If a running process is copied (CRaC, CRIU), create another RingUID in each copy.
- *
- * <pre>
- * RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(10));
- * long uid = uids.next();
- * </pre>
+ * <pre>RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(10));
+ * long uid = uids.next();</pre>
  */
 public final class RingUID {
-    /** Consecutive numbers: first, first + stride and so on. */
-    private static final class Block {
+    private static final class Block { // of the numbers first, first + stride and so on
         final long first, count, stride, deadline; // by System.nanoTime
         final AtomicLong used = new AtomicLong(); // count or more: the block is used up
 
@@ -32,22 +28,25 @@ public final class RingUID {
     }
 
     private static final CompletableFuture<Block> NONE = CompletableFuture.failedFuture(new IOException("not requested"));
-    private final HttpClient client = HttpClient.newHttpClient();
-    private final HttpRequest request;
+    private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build(); // with HTTP/2, a dead connection would stay in use
+    private final HttpRequest.Builder request;
+    private final String url; // without the number at its end
+    private final int size;
     private final Duration timeout;
     private volatile Block block = new Block(0, 0, 1, 0); // in use
     private volatile CompletableFuture<Block> next = NONE; // the next block, which may be on its way
-    private volatile long pause; // before the next request, in milliseconds
+    private volatile long pause, asked = 32; // in milliseconds, before the next request; how many numbers the last one asked for
 
     /**
-     * Returns a client of the server at url. With a tag, numbers are those of the tag; if it is null, UIDs. size is how many numbers a request asks
-     * for: the server's setting max-batch at most. token is a token of the server, or null. A call that has no number waits for timeout at most.
+     * Returns a client of the server at url: for UIDs, or for numbers of a tag that is not null. A request asks for size numbers at most, which must not
+     * be more than the server's setting max-batch, and for fewer if blocks expire in part. token may be null. A call without a number waits for timeout.
      */
     public RingUID(String url, String tag, int size, String token, Duration timeout) {
-        String path = tag == null ? "/v1/block" : "/v1/segment/" + URLEncoder.encode(tag, StandardCharsets.UTF_8).replace("+", "%20") + "/block";
-        HttpRequest.Builder b = HttpRequest.newBuilder(URI.create(url.replaceAll("/$", "") + path + "?n=" + size)).timeout(timeout);
-        if (token != null) b.header("Authorization", "Bearer " + token);
-        this.request = b.POST(HttpRequest.BodyPublishers.noBody()).build();
+        String path = tag == null ? "" : "/segment/" + URLEncoder.encode(tag, StandardCharsets.UTF_8).replace("+", "%20");
+        this.url = url.replaceAll("/$", "") + "/v1" + path + "/block?n=";
+        this.request = HttpRequest.newBuilder(URI.create(this.url)).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody());
+        if (token != null) request.header("Authorization", "Bearer " + token);
+        this.size = size;
         this.timeout = timeout;
     }
 
@@ -58,7 +57,7 @@ public final class RingUID {
             Block b = block;
             if (System.nanoTime() - b.deadline < 0 && b.used.get() < b.count) {
                 long n = b.used.getAndIncrement();
-                if (n >= b.count / 2 && next.isCompletedExceptionally()) fetch();
+                if (n >= b.count / 2 && next.isCompletedExceptionally()) fetch(2);
                 if (n < b.count) return b.first + n * b.stride;
             }
             if (end == 0) end = System.nanoTime() + timeout.toNanos();
@@ -79,14 +78,15 @@ public final class RingUID {
             block = next.join();
             next = NONE;
         }
-        return block == old ? fetch() : CompletableFuture.completedFuture(block);
+        return block == old ? fetch(old.used.get() < old.count ? 0.5 : 2) : CompletableFuture.completedFuture(block);
     }
 
-    /** Returns the next block, which may be on its way. After a failure it pauses before the request, so that calls do not flood the server. */
-    private synchronized CompletableFuture<Block> fetch() {
+    /** Returns the next block, which may be on its way. If not, it requests factor times as many numbers as last time: after a failure with a pause before. */
+    private synchronized CompletableFuture<Block> fetch(double factor) {
         if (next.isCompletedExceptionally()) {
-            next = CompletableFuture.supplyAsync(this::send, CompletableFuture.delayedExecutor(pause, TimeUnit.MILLISECONDS, Runnable::run))
-                    .thenCompose(answer -> answer).whenComplete((received, failure) -> pause = failure == null ? 0 : Math.min(Math.max(2 * pause, 50), 1000));
+            asked = Math.min(Math.max((long) (factor * asked), 1), size);
+            CompletableFuture<Void> begin = pause == 0 ? CompletableFuture.completedFuture(null) : new CompletableFuture<Void>().completeOnTimeout(null, pause, TimeUnit.MILLISECONDS);
+            next = begin.thenCompose(none -> send()).whenComplete((received, failure) -> pause = failure == null ? 0 : Math.min(Math.max(2 * pause, 50), 1000));
         }
         return next;
     }
@@ -94,16 +94,16 @@ public final class RingUID {
     /** Sends a request. A block whose answer is lost is a gap. */
     private CompletableFuture<Block> send() {
         long sent = System.nanoTime();
-        return client.sendAsync(request, HttpResponse.BodyHandlers.ofString())
-                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS) // that of the request ends when the body begins
-                .thenApply(answer -> read(answer, sent));
+        CompletableFuture<HttpResponse<String>> answer = client.sendAsync(request.copy().uri(URI.create(url + asked)).build(), HttpResponse.BodyHandlers.ofString());
+        CompletableFuture<Block> received = answer.thenApply(a -> read(a, sent)).orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS); // that of the request ends when the body begins
+        return received.whenComplete((block, failure) -> answer.cancel(true)); // closes the connection of an answer that does not end (from Java 16 on)
     }
 
     /** Returns the block of an answer. It expires by the time of the request: how long the answer was on its way does not matter. */
     private static Block read(HttpResponse<String> answer, long sent) {
         int status = answer.statusCode();
         String text = answer.body().strip(), problem = "the server has answered " + status + ": " + text;
-        if (status >= 300 && status < 500 && status != 429) throw new RejectedExecutionException(problem);
+        if (status >= 300 && status < 500 && status != 408 && status != 429) throw new RejectedExecutionException(problem);
         if (status != 200 || !text.endsWith("}")) throw new IllegalStateException(problem);
         long first = Long.parseLong(get(text, "first", "")), count = Long.parseLong(get(text, "count", "")), stride = Long.parseLong(get(text, "stride", "1"));
         if (first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);

@@ -10,14 +10,16 @@
 /**
  * Hands out the numbers of blocks, and fetches the next block before it is needed. Worker threads each have a Client of their own.
  *
- * url is the server's. With a tag, numbers are those of the tag, otherwise UIDs. size is how many numbers a request asks for: the server's setting
- * max-batch at most. token is a token of the server. A call that has no number waits for timeout milliseconds at most, and then rejects
- * with the last error.
+ * url is the server's. With a tag, numbers are those of the tag, otherwise UIDs. A request asks for size numbers at most, which must not be more than
+ * the server's setting max-batch, and for fewer if blocks expire before they are used up. token is a token of the server. A call that has no
+ * number waits for timeout milliseconds at most, and then rejects with the last error.
  */
 export class Client {
   #url;
   #headers;
   #timeout;
+  #size;
+  #asked = 128; // how many numbers the last request asked for
   #next = 0n; // the number that is handed out next, of the block in use
   #stride = 1n;
   #left = 0; // how many there are
@@ -28,10 +30,12 @@ export class Client {
   #pause = 0; // before the next request, in milliseconds
 
   constructor(url, { tag, size = 8192, token, timeout = 10_000 } = {}) {
-    const path = tag === undefined ? "/v1/block" : `/v1/segment/${encodeURIComponent(tag)}/block`;
-    this.#url = `${url.replace(/\/$/, "")}${path}?n=${size}`;
+    if (tag === "." || tag === "..") throw new RangeError(`ringuid: the tag is ${tag}; a URL cannot have it`); // fetch would ask for UIDs
+    const path = tag == null ? "/v1/block" : `/v1/segment/${encodeURIComponent(tag)}/block`;
+    this.#url = `${url.replace(/\/$/, "")}${path}?n=`;
     this.#headers = token ? { Authorization: `Bearer ${token}` } : {};
-    this.#timeout = timeout;
+    this.#timeout = Math.min(timeout, 2 ** 31 - 1); // the longest of setTimeout
+    this.#size = size;
   }
 
   /** Returns a number that nobody else has or will get: as a BigInt if there is one in memory, otherwise as a promise of one. Both can be awaited. */
@@ -45,7 +49,7 @@ export class Client {
     if ((this.#left <= 0 || now >= this.#deadline) && !this.#use(now)) return null;
     const number = this.#next;
     this.#next = number + this.#stride;
-    if (--this.#left < this.#low && this.#block === null && this.#fetching === null) this.#fetch();
+    if (--this.#left < this.#low && this.#block === null && this.#fetching === null) this.#fetch(2);
     return number;
   }
 
@@ -67,36 +71,39 @@ export class Client {
         const number = this.#take();
         if (number !== null) return number;
         if (isLate || error?.isFinal) throw error ?? new Error(`ringuid: no number within ${this.#timeout} ms`);
-        error = (await Promise.race([this.#fetch(), late])) ?? error;
+        error = (await Promise.race([this.#fetch(0.5), late])) ?? error;
       }
     } finally {
       clearTimeout(timer);
     }
   }
 
-  // fetch fetches the next block, unless that is being done. It never rejects: it returns a promise of the error, or of undefined.
-  #fetch() {
-    this.#fetching ??= this.#request()
+  // fetch fetches the next block, unless that is being done: with factor times as many numbers as the last one, because that is half used up, or
+  // has expired. It never rejects: it returns a promise of the error, or of undefined.
+  #fetch(factor) {
+    this.#fetching ??= this.#request(factor)
       .then((block) => { [this.#block, this.#pause] = [block, 0]; }, (error) => { this.#pause = Math.min(Math.max(2 * this.#pause, 50), 1000); return error; })
       .finally(() => { this.#fetching = null; });
     return this.#fetching;
   }
 
   // request sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap.
-  async #request() {
+  async #request(factor) {
+    this.#asked = Math.min(Math.max(Math.floor(factor * this.#asked), 1), this.#size);
     if (this.#pause > 0) await new Promise((resolve) => setTimeout(resolve, this.#pause));
     const sent = performance.now(), abort = new AbortController();
     const timer = setTimeout(() => abort.abort(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout); // also keeps Node.js running
     let answer, text;
     try {
-      answer = await fetch(this.#url, { method: "POST", headers: this.#headers, redirect: "manual", signal: abort.signal });
+      // no-store: frameworks replace fetch by one with a cache, which would return the same block again
+      answer = await fetch(this.#url + this.#asked, { method: "POST", headers: this.#headers, redirect: "manual", cache: "no-store", signal: abort.signal });
       text = await answer.text();
     } finally {
       clearTimeout(timer);
     }
     if (!answer.ok) {
       const error = new Error(`ringuid: the server has answered ${answer.status}: ${text.slice(0, 1000)}`);
-      error.isFinal = answer.status < 500 && answer.status !== 429; // another request would get the same
+      error.isFinal = answer.status < 500 && answer.status !== 408 && answer.status !== 429; // another request would get the same
       throw error;
     }
     const { first, count, stride = 1, expires_in: seconds = Infinity } = JSON.parse(text);

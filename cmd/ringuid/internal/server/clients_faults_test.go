@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ func TestClientFaults(t *testing.T) {
 		"a request that begins late":           beginLate,
 		"numbers up to the largest":            sendLargest,
 		"a redirect":                           redirect,
+		"a tag that is a path":                 takeOfPath,
+		"few numbers are used, then many":      useFewThenMany,
 	} {
 		for language := range programs {
 			run(name, language, fault)
@@ -53,6 +56,11 @@ func TestClientFaults(t *testing.T) {
 	}
 	run("no threads", "python", noThreads)
 	run("signals", "python", interrupt)
+	run("timer", "java", takeInTimer)
+	t.Run("proxy/python", func(t *testing.T) {
+		t.Parallel()
+		useProxy(t, programs["python"])
+	})
 }
 
 // patient is a timeout that does not pass.
@@ -61,6 +69,7 @@ const patient = time.Hour
 // A blockServer answers requests for blocks as a test requires.
 type blockServer struct {
 	url      string
+	tag      string // of the client; "": UIDs
 	mu       sync.Mutex
 	arrivals []time.Time // of the requests
 }
@@ -73,6 +82,9 @@ func newBlockServer(t *testing.T, answer func(w http.ResponseWriter, r *http.Req
 		n := len(s.arrivals)
 		s.arrivals = append(s.arrivals, time.Now())
 		s.mu.Unlock()
+		if r.Header.Get("Upgrade") != "" {
+			t.Error("the client asks for HTTP/2, whose connections stay in use when they are dead")
+		}
 		answer(w, r, n)
 	}))
 	t.Cleanup(server.Close)
@@ -128,7 +140,11 @@ type blockClient struct {
 type startClient func(s *blockServer, timeout time.Duration) *blockClient
 
 func newBlockClient(t *testing.T, command []string, s *blockServer, timeout time.Duration) *blockClient {
-	cmd := exec.CommandContext(testkit.Patient(t), command[0], append(command[1:len(command):len(command)], s.url, strconv.FormatInt(timeout.Milliseconds(), 10))...)
+	args := append(command[1:len(command):len(command)], s.url, strconv.FormatInt(timeout.Milliseconds(), 10))
+	if s.tag != "" {
+		args = append(args, s.tag)
+	}
+	cmd := exec.CommandContext(testkit.Patient(t), command[0], args...)
 	var failure testkit.Buffer
 	cmd.Stderr = &failure
 	in, err := cmd.StdinPipe()
@@ -336,7 +352,7 @@ func failOnce(t *testing.T, start startClient) {
 	}
 	failures := []func(w http.ResponseWriter){
 		cut(0), cut(-1),
-		text(503, "no number"), text(429, "too many"),
+		text(503, "no number"), text(429, "too many"), text(408, "too slow"),
 		text(200, `{"first":"1","count":0}`), text(200, `{"first":"0","count":10}`), text(200, `{"first":"1","count":1`), text(200, "<html>"),
 		text(200, `{"error":"maintenance"}`), text(200, `{"first":"1e3","count":10}`),
 	}
@@ -484,4 +500,96 @@ func interrupt(t *testing.T, start startClient) {
 	if _, problem := c.take(500); problem != "" {
 		t.Errorf("after %d requests: %q", len(s.requests()), problem)
 	}
+}
+
+// A tag that leads to another path of the server gets no number.
+func takeOfPath(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if r.URL.Path == "/v1/block" {
+			sendBlock(w, n)
+			return
+		}
+		http.Error(w, "no such tag", http.StatusBadRequest)
+	})
+	s.tag = ".."
+	if number, problem := start(s, patient).take(1); problem == "" {
+		t.Errorf("the number is %d; want an error", number)
+	}
+}
+
+// A client asks for as many numbers as it uses: for few while most of them expire, and for size when it uses many.
+func useFewThenMany(t *testing.T, start startClient) {
+	const life, size = 200 * time.Millisecond, 8192
+	var expires atomic.Bool
+	expires.Store(true)
+	asked := make(chan int, 1000)
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		count, err := strconv.Atoi(r.URL.Query().Get("n"))
+		if err != nil || count < 1 || count > size {
+			t.Errorf("request %d is for %s; want 1 to %d numbers", n, r.URL, size)
+		}
+		asked <- count
+		if expires.Load() {
+			fmt.Fprintf(w, `{"first":"%d","count":%d,"expires_in":%g}`, blockStart(n), count, life.Seconds())
+			return
+		}
+		fmt.Fprintf(w, `{"first":"%d","count":%d}`, blockStart(n), count)
+	})
+	c := start(s, patient)
+	for range 10 {
+		if _, problem := c.take(1); problem != "" {
+			t.Fatal(problem)
+		}
+		time.Sleep(life)
+	}
+	last := 0
+	for range len(asked) {
+		last = <-asked
+	}
+	if last > 4 {
+		t.Errorf("the last request was for %d numbers, after one number of each block; want 4 at most", last)
+	}
+	expires.Store(false)
+	if _, problem := c.take(3 * size); problem != "" {
+		t.Fatal(problem)
+	}
+	most := 0
+	for range len(asked) {
+		most = max(most, <-asked)
+	}
+	if most != size {
+		t.Errorf("requests were for %d numbers at most; want %d", most, size)
+	}
+}
+
+// A number can be taken by the thread of the timers of CompletableFuture.
+func takeInTimer(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) { sendBlock(w, n) })
+	number, problem := start(s, time.Minute).do("timer")
+	wantFrom(t, 0, number, problem)
+}
+
+// All requests by a proxy reach a server with TLS in a tunnel, in which TLS is spoken.
+func useProxy(t *testing.T, command []string) {
+	proxy := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		conn, buf, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		buf.WriteString("HTTP/1.1 200 OK\r\n\r\n")
+		buf.Flush()
+		const handshake = 22 // the first byte that TLS sends
+		if first, err := buf.ReadByte(); r.Method != http.MethodConnect || err == nil && first != handshake {
+			t.Errorf("request %d to the proxy is %s %s, and then %q; want a tunnel, and TLS", n, r.Method, r.URL, first)
+		}
+	})
+	c := newBlockClient(t, append([]string{"env", "no_proxy=", "https_proxy=" + proxy.url}, command...), &blockServer{url: "https://ringuid.test"}, time.Second)
+	testkit.Eventually(t, "three requests", func() bool {
+		if number, problem := c.take(1); problem == "" {
+			t.Fatalf("the number is %d; want an error", number)
+		}
+		return len(proxy.requests()) >= 3
+	})
 }
