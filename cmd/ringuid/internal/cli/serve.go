@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -178,7 +179,7 @@ func (c *serveCommand) Run(a *App) (err error) {
 	}
 	// After the last request. An error here loses no UID.
 	defer func() {
-		if err = errors.Join(err, served.Close()); err != nil {
+		if err = errors.Join(err, served.close(cfg.ShutdownTimeout)); err != nil {
 			err = shutdownError{err}
 		}
 	}()
@@ -369,7 +370,7 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 	s := new(served)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close())
+			err = errors.Join(err, s.close(0))
 		}
 	}()
 	open := func(setting, location string, opts connect.Options) (*connect.Store, error) {
@@ -464,14 +465,24 @@ func (s *served) store() string {
 	return strings.Join(names, ", ")
 }
 
-// Close closes what the server handed out, and then the stores.
-func (s *served) Close() error {
-	var errs []error
-	if s.tags != nil {
-		errs = append(errs, s.tags.Close())
+// close closes what the server handed out, and then the stores. If a store still executes a call, because a disk takes seconds to write a
+// file, it waits for limit at most.
+func (s *served) close(limit time.Duration) error {
+	end := time.Now().Add(limit)
+	wait := func(c io.Closer) error {
+		for {
+			err := c.Close() // which waits for seconds
+			if isBusy := errors.Is(err, uid.ErrBusy) || errors.Is(err, segment.ErrBusy); !isBusy || !time.Now().Before(end) {
+				return err
+			}
+		}
 	}
-	if s.uids != nil {
-		errs = append(errs, s.uids.Close())
+	var errs []error
+	if s.uids != nil { // first, because a worker ID may be released
+		errs = append(errs, wait(s.uids))
+	}
+	if s.tags != nil {
+		errs = append(errs, wait(s.tags))
 	}
 	for _, store := range s.stores {
 		errs = append(errs, store.Close())

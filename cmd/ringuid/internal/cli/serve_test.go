@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,9 +14,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/uid"
 )
@@ -138,7 +141,7 @@ func TestServeRolloverInterval(t *testing.T) {
 		if n := s.uids.Stats().Rollovers; tt.rollovers && (n == 0 || err != nil) || !tt.rollovers && (n > 0 || err == nil) {
 			t.Errorf("%+v: %d rollovers, %v", tt, n, err)
 		}
-		if err := s.Close(); err != nil {
+		if err := s.close(0); err != nil {
 			t.Error(err)
 		}
 	}
@@ -202,7 +205,7 @@ func TestServedWorkerID(t *testing.T) {
 	if n := len(opts.Collectors); n != 2 { // of the generator and of the pool
 		t.Errorf("%d collectors", n)
 	}
-	if err := s.Close(); err != nil {
+	if err := s.close(0); err != nil {
 		t.Error(err)
 	}
 }
@@ -238,5 +241,38 @@ func TestCheckStores(t *testing.T) {
 		if text := strings.Join(got, "\n"); (text == "") != (tt.want == "") || !strings.HasPrefix(text, tt.want) || len(got) > 1 {
 			t.Errorf("%+v: %q", tt, got)
 		}
+	}
+}
+
+// A slowSource ends its calls at a time, whether or not their context has ended.
+type slowSource struct{ end time.Time }
+
+func (s slowSource) String() string { return "slow" }
+
+func (s slowSource) Take(context.Context, segment.Request) (segment.Range, error) {
+	time.Sleep(time.Until(s.end))
+	return segment.Range{}, segment.ErrEmpty
+}
+
+// The command waits at its end for a call of a store, but not for longer than it is told.
+func TestCloseWaitsForStore(t *testing.T) {
+	for took, want := range map[time.Duration]bool{12 * time.Second: true, time.Hour: false} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			tags, err := segment.NewTags(slowSource{end: begin.Add(took)}, segment.WithLogger(slog.New(slog.DiscardHandler)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := tags.NextContext(ctx, "orders"); err == nil {
+				t.Error("a number came")
+			}
+			err = (&served{tags: tags}).close(20 * time.Second)
+			if ended := !errors.Is(err, segment.ErrBusy); ended != want || time.Since(begin) > 30*time.Second || !want && time.Since(begin) < 20*time.Second {
+				t.Errorf("a call of %v: %v after %v", took, err, time.Since(begin))
+			}
+			time.Sleep(time.Until(begin.Add(took)))
+		})
 	}
 }
