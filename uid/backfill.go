@@ -16,7 +16,8 @@ import (
 //
 // It has one worker ID, and takes another one when all UIDs of a time unit and its worker IDs are used up, or when it has generated
 // UIDs of about a million time units, of which it keeps a count each. So it uses up many worker IDs if many rows have the same time. What is
-// not used of a worker ID is lost when the process ends. If the machine was copied while it ran, create another Backfill in each copy.
+// not used of a worker ID is lost when the process ends. If the machine was copied while it ran, create another Backfill in each copy, with
+// another assigner, which must be NewDisposable: the files of NewFile were copied, too.
 type Backfill struct {
 	format   Format
 	assigner workerassign.Assigner
@@ -31,8 +32,9 @@ type Backfill struct {
 // workerassign.NewDisposable without workerassign.WithVerification, or workerassign.NewFile. One whose leases have a start or an end is
 // refused. A database that may lose its last inserts at a failover is not suitable: generators can notice that (WithVerification), a
 // Backfill cannot. The options must be those of the generators: if the fleet has changed its format, use the former one for instants before the
-// change. If generators take worker IDs from another store, or from package recycled, keep the worker IDs of the Backfill apart from
-// theirs, for all time, by workerassign.Prefix. The call waits for the store until ctx ends.
+// change. workerassign.Prefix and Divide must wrap the assigner as they do in the fleet. If generators take worker IDs from another store, or
+// from package recycled, keep the worker IDs of the Backfill apart from theirs, for all time, by workerassign.Prefix. The call waits for the
+// store until ctx ends; if ctx has no deadline, for the assigner's timeout.
 //
 // Errors wrap ErrOption, ErrLease, or ErrWorkerID.
 func NewBackfill(ctx context.Context, a workerassign.Assigner, opts ...FormatOption) (*Backfill, error) {
@@ -50,7 +52,8 @@ func NewBackfill(ctx context.Context, a workerassign.Assigner, opts ...FormatOpt
 	return b, nil
 }
 
-// At returns a UID whose time is the start of the time unit of t: AtContext without a limit to how long it waits for the store.
+// At returns a UID whose time is the start of the time unit of t: AtContext with a context without a deadline, so the assigner's own timeout
+// limits how long it waits for the store.
 func (b *Backfill) At(t time.Time) (ID, error) { return b.AtContext(context.Background(), t) }
 
 // AtContext returns a UID whose time is the start of the time unit of t. It waits for the store until ctx ends if it requires another

@@ -9,6 +9,10 @@
 // Each start takes one worker ID of it, and others if many rows have the same second. Set the UIDs of new rows first, by a
 // generator with the same format and the same table of worker IDs; then run this program. Rows without a time, or with one that the
 // format cannot represent, are printed and keep NULL: give them a UID of the generator of new rows.
+//
+// A DATETIME of MySQL, or a timestamp of PostgreSQL, is read in the time zone of the session: set that of the values in the data source name
+// (for UTC, time_zone=%27%2B00%3A00%27 or timezone=UTC). MySQL sets columns with ON UPDATE CURRENT_TIMESTAMP to the present time: name all
+// that the table has in the update, as created_at here.
 package main
 
 import (
@@ -35,12 +39,12 @@ type dialect struct{ rows, update string }
 
 var dialects = map[string]dialect{
 	"mysql": {
-		// A DATETIME is read in the time zone of the session: set it in the DSN if that is not the one of the values.
-		"SELECT id, CAST(UNIX_TIMESTAMP(created_at) * 1000000 AS SIGNED) FROM orders WHERE uid IS NULL AND id > ? ORDER BY id LIMIT ?",
-		"UPDATE orders SET uid = ? WHERE id = ? AND uid IS NULL",
+		// MySQL returns 0 for times that UNIX_TIMESTAMP cannot represent.
+		"SELECT id, CAST(NULLIF(UNIX_TIMESTAMP(created_at), 0) * 1000000 AS SIGNED) FROM orders WHERE uid IS NULL AND id > ? ORDER BY id LIMIT ?",
+		"UPDATE orders SET uid = ?, created_at = created_at WHERE id = ? AND uid IS NULL",
 	},
 	"pgx": {
-		"SELECT id, (extract(epoch FROM created_at::timestamptz) * 1000000)::bigint FROM orders WHERE uid IS NULL AND id > $1 ORDER BY id LIMIT $2",
+		"SELECT id, CASE WHEN isfinite(created_at) THEN (extract(epoch FROM created_at::timestamptz) * 1000000)::bigint END FROM orders WHERE uid IS NULL AND id > $1 ORDER BY id LIMIT $2",
 		"UPDATE orders SET uid = $1 WHERE id = $2 AND uid IS NULL",
 	},
 }

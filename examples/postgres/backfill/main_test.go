@@ -22,31 +22,32 @@ import (
 const rowCount = 30_000
 
 // Each row of the table gets a UID of its own that has the row's time, also if the program is stopped and started again, and a row that has one
-// keeps it. A row without a time, or with one before the epoch, stops nothing.
+// keeps it. A row without a time, or with one before the epoch, stops nothing. No time changes.
 func TestExampleRuns(t *testing.T) {
 	t.Run("mysql", func(t *testing.T) {
 		db, dsn := mariadbtest.Connect(t)
 		testserver.RunScript(t, db, ringuid.MySQLSchema())
-		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMP(6) NULL, uid BIGINT NULL UNIQUE)")
-		check(t, db, "mysql", dsn, "FROM_UNIXTIME")
+		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMP(6) NULL ON UPDATE CURRENT_TIMESTAMP(6), uid BIGINT NULL UNIQUE)")
+		check(t, db, "mysql", dsn, "FROM_UNIXTIME(%.1f)", "0")
 	})
 	t.Run("pgx", func(t *testing.T) {
 		db, dsn := postgrestest.Connect(t)
 		testserver.RunScript(t, db, ringuid.PostgreSQLSchema())
 		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMPTZ NULL, uid BIGINT NULL UNIQUE)")
-		check(t, db, "pgx", dsn, "to_timestamp")
+		check(t, db, "pgx", dsn, "to_timestamp(%.1f)", "'infinity'")
 	})
 }
 
-func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime string) {
+// toTime is the form of a time by its seconds, and never one that no UID can have.
+func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime, never string) {
 	begin := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	created := func(key int64) time.Time { return begin.Add(time.Duration(key*7919%rowCount) * 100 * time.Millisecond) }
 	var values []string
 	for key := range int64(rowCount) {
-		values = append(values, fmt.Sprintf("(%d, %s(%.1f), NULL)", key+1, toTime, float64(created(key+1).UnixMilli())/1000))
+		values = append(values, fmt.Sprintf("(%d, "+toTime+", NULL)", key+1, float64(created(key+1).UnixMilli())/1000))
 	}
 	db.MustExec("INSERT INTO orders VALUES " + strings.Join(values, ","))
-	db.MustExec("INSERT INTO orders VALUES (-7, NULL, NULL), (-5, " + toTime + "(1), NULL)")
+	db.MustExec("INSERT INTO orders VALUES (-7, NULL, NULL), (-5, " + fmt.Sprintf(toTime, 1.0) + ", NULL), (-3, " + never + ", NULL)")
 	format, err := uid.ParseFormat("1-29-21-13 2025-01-01T00:00:00Z 1s")
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +67,12 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime string) {
 	if err := run(t.Context(), &out, driver, dsn, 1000, format); err != nil || !strings.Contains(out.String(), " rows have a UID now") {
 		t.Fatalf("%q, %v", &out, err)
 	}
-	if got := out.String(); !strings.HasPrefix(got, "row -7: created_at is NULL or not a time of the format 1-29-21-13") || strings.Count(got, "\n") != 3 {
-		t.Errorf("printed %q; want rows -7 and -5", got)
+	if got := out.String(); !strings.HasPrefix(got, "row -7: created_at is NULL or not a time of the format 1-29-21-13") || strings.Count(got, "\n") != 4 {
+		t.Errorf("printed %q; want rows -7, -5 and -3", got)
+	}
+	var changed int
+	if err := db.Get(&changed, "SELECT count(*) FROM orders WHERE id > 0 AND created_at > "+fmt.Sprintf(toTime, float64(begin.AddDate(0, 0, 1).Unix()))); err != nil || changed != 0 {
+		t.Errorf("the times of %d rows have changed, %v", changed, err)
 	}
 	rows, err := db.Queryx("SELECT id, uid FROM orders WHERE id > 0")
 	if err != nil {
