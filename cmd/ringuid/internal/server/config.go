@@ -38,7 +38,7 @@ type Config struct {
 	WriteTimeout    time.Duration // how long an answer may take, from the end of the request's header
 	IdleTimeout     time.Duration // how long a connection may be idle
 	Drain           time.Duration // how long requests are still accepted after the end has begun
-	ShutdownTimeout time.Duration // how long requests that have begun may then take
+	ShutdownTimeout time.Duration // how long requests that have begun may then take, and after them calls of a store
 
 	Store    string            // the URL of the store of worker IDs; "": no UIDs
 	TagStore string            // the URL of the store of tags; "": no numbers of tags

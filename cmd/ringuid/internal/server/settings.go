@@ -56,7 +56,7 @@ func table() []setting {
 		timeSetting("write-timeout", "how long an answer may take", func(c *Config) *time.Duration { return &c.WriteTimeout }, time.Millisecond, time.Hour),
 		timeSetting("idle-timeout", "how long a connection may be idle", func(c *Config) *time.Duration { return &c.IdleTimeout }, time.Millisecond, 24*time.Hour),
 		timeSetting("drain", "how long requests are still accepted after SIGTERM", func(c *Config) *time.Duration { return &c.Drain }, 0, time.Hour),
-		timeSetting("shutdown-timeout", "how long requests that have begun may take after that", func(c *Config) *time.Duration { return &c.ShutdownTimeout }, time.Millisecond, time.Hour),
+		timeSetting("shutdown-timeout", "how long requests that have begun may take after that, and then calls of a store", func(c *Config) *time.Duration { return &c.ShutdownTimeout }, time.Millisecond, time.Hour),
 		choiceSetting("log-level", "least level of log records: debug (every request), info, warn or error", func(c *Config) *string { return &c.LogLevel }, "debug", "info", "warn", "error"),
 		choiceSetting("log-format", "form of log records: text or json", func(c *Config) *string { return &c.LogFormat }, "text", "json"),
 	}
