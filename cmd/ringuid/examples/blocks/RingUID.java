@@ -42,8 +42,7 @@ public final class RingUID {
      * be more than the server's setting max-batch, and for fewer if blocks expire in part. token may be null. A call without a number waits for timeout.
      */
     public RingUID(String url, String tag, int size, String token, Duration timeout) {
-        String path = tag == null ? "" : "/segment/" + URLEncoder.encode(tag, StandardCharsets.UTF_8).replace("+", "%20");
-        this.url = url.replaceAll("/$", "") + "/v1" + path + "/block?n=";
+        this.url = url.replaceAll("/$", "") + "/v1" + (tag == null ? "" : "/segment/" + URLEncoder.encode(tag, StandardCharsets.UTF_8).replace("+", "%20")) + "/block?n=";
         this.request = HttpRequest.newBuilder(URI.create(this.url)).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody());
         if (token != null) request.header("Authorization", "Bearer " + token);
         this.size = size;
@@ -81,12 +80,13 @@ public final class RingUID {
         return block == old ? fetch(old.used.get() < old.count ? 0.5 : 2) : CompletableFuture.completedFuture(block);
     }
 
-    /** Returns the next block, which may be on its way. If not, it requests factor times as many numbers as last time: after a failure with a pause before. */
+    /** Returns the next block. If it is not on its way, it requests factor times as many numbers as last time; after a failure as many, with a pause before. */
     private synchronized CompletableFuture<Block> fetch(double factor) {
         if (next.isCompletedExceptionally()) {
-            asked = Math.min(Math.max((long) (factor * asked), 1), size);
-            CompletableFuture<Void> begin = pause == 0 ? CompletableFuture.completedFuture(null) : new CompletableFuture<Void>().completeOnTimeout(null, pause, TimeUnit.MILLISECONDS);
-            next = begin.thenCompose(none -> send()).whenComplete((received, failure) -> pause = failure == null ? 0 : Math.min(Math.max(2 * pause, 50), 1000));
+            double f = pause == 0 ? factor : next.handle((none, failure) -> failure.getCause() instanceof RejectedExecutionException).join() ? 0.5 : 1;
+            asked = Math.min(Math.max((long) (f * asked), 2), size);
+            next = (pause == 0 ? CompletableFuture.supplyAsync(this::send) : CompletableFuture.supplyAsync(this::send, CompletableFuture.delayedExecutor(pause, TimeUnit.MILLISECONDS)))
+                    .thenCompose(received -> received).whenComplete((received, failure) -> pause = failure == null ? 0 : Math.min(Math.max(2 * pause, 50), 1000));
         }
         return next;
     }

@@ -28,6 +28,7 @@ export class Client {
   #block = null; // the next one
   #fetching = null; // a promise
   #pause = 0; // before the next request, in milliseconds
+  #isRefused = false; // the last request that failed
 
   constructor(url, { tag, size = 8192, token, timeout = 10_000 } = {}) {
     if (tag === "." || tag === "..") throw new RangeError(`ringuid: the tag is ${tag}; a URL cannot have it`); // fetch would ask for UIDs
@@ -82,14 +83,15 @@ export class Client {
   // has expired. It never rejects: it returns a promise of the error, or of undefined.
   #fetch(factor) {
     this.#fetching ??= this.#request(factor)
-      .then((block) => { [this.#block, this.#pause] = [block, 0]; }, (error) => { this.#pause = Math.min(Math.max(2 * this.#pause, 50), 1000); return error; })
+      .then((block) => { [this.#block, this.#pause] = [block, 0]; }, (error) => { [this.#pause, this.#isRefused] = [Math.min(Math.max(2 * this.#pause, 50), 1000), error.isFinal]; return error; })
       .finally(() => { this.#fetching = null; });
     return this.#fetching;
   }
 
   // request sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap.
   async #request(factor) {
-    this.#asked = Math.min(Math.max(Math.floor(factor * this.#asked), 1), this.#size);
+    if (this.#pause > 0) factor = this.#isRefused ? 0.5 : 1; // after a failure
+    this.#asked = Math.min(Math.max(Math.floor(factor * this.#asked), 2), this.#size);
     if (this.#pause > 0) await new Promise((resolve) => setTimeout(resolve, this.#pause));
     const sent = performance.now(), abort = new AbortController();
     const timer = setTimeout(() => abort.abort(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout); // also keeps Node.js running

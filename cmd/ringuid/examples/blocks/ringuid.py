@@ -3,7 +3,6 @@
     client = ringuid.Client("http://127.0.0.1:8080")
     uid = client.next()
     for number in client.take(1000): ...  # up to 1000 consecutive ones, to be used now
-
 Copy this file. It requires Python 3.10 only. A forked process has its own numbers. If one is copied while it runs, create a Client in each copy.
 """
 
@@ -24,14 +23,14 @@ if hasattr(os, "register_at_fork"):
 class Client:
     """Hands out the numbers of blocks, and fetches the next block before it is needed. Safe for concurrent use by threads.
 
-    url is the server's. With a tag, numbers are those of the tag, otherwise UIDs. A request asks for size numbers at most, which must not be more
-    than the server's setting max-batch, and for fewer if blocks expire before they are used up. token is a token of the server. A call that has
-    no number waits for timeout seconds at most, and then raises the last error, an OSError. Proxies are those of the environment: see urllib.
+    url is the server's. With a tag, numbers are those of the tag, otherwise UIDs. A request asks for size numbers at most (at most the server's max-batch),
+    for fewer if blocks expire. A call without a number waits for timeout seconds, and raises the last error, an OSError. Proxies: see urllib.
     """
 
     def __init__(self, url, tag=None, size=8192, token=None, timeout=10.0):
         path = "/v1/block" if tag is None else f"/v1/segment/{urllib.parse.quote(tag, safe='')}/block"
         self._settings = f"{url.rstrip('/')}{path}?n=", token, size, timeout
+        urllib.request.Request(self._settings[0])  # raises ValueError if that is none
         self._blocks = {}  # of each process: one that was forked, also by a library in C, must not hand out the numbers of its parent
 
     def next(self):
@@ -80,7 +79,8 @@ class _Blocks:  # of one process
         if not self._fetching:
             self._fetching = True  # before the call, because a handler may come right after it
             try:
-                self._asked = min(max(int(factor * self._asked), 1), self._size)
+                factor = factor if not self._pause else 0.5 if self._failure[1] else 1  # after a failure as many, or fewer if they were refused
+                self._asked = min(max(int(factor * self._asked), 2), self._size)
                 _thread.start_new_thread(self._run, ())
             except BaseException as e:  # if a handler has raised, the thread may have begun: then its block may be a gap
                 self._fetching, self._failure = False, (e, False)

@@ -466,7 +466,7 @@ func (s *served) store() string {
 }
 
 // close closes what the server handed out, and then the stores. If a store still executes a call, because a disk takes seconds to write a
-// file, it waits for limit at most.
+// file, it waits for limit, and some seconds more.
 func (s *served) close(limit time.Duration) error {
 	end := time.Now().Add(limit)
 	wait := func(c io.Closer) error {

@@ -46,6 +46,8 @@ func TestClientFaults(t *testing.T) {
 		"a redirect":                           redirect,
 		"a tag that is a path":                 takeOfPath,
 		"few numbers are used, then many":      useFewThenMany,
+		"an outage":                            askInOutage,
+		"more numbers than the server allows":  askForTooMany,
 	} {
 		for language := range programs {
 			run(name, language, fault)
@@ -560,6 +562,46 @@ func useFewThenMany(t *testing.T, start startClient) {
 	if most != size {
 		t.Errorf("requests were for %d numbers at most; want %d", most, size)
 	}
+}
+
+// A client asks for as many numbers after an outage as before it.
+func askInOutage(t *testing.T, start startClient) {
+	var asked atomic.Value
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n < 6 {
+			http.Error(w, "no number", http.StatusServiceUnavailable)
+			return
+		}
+		asked.CompareAndSwap(nil, r.URL.Query().Get("n"))
+		sendBlock(w, n)
+	})
+	number, problem := start(s, patient).take(1)
+	wantFrom(t, 6, number, problem)
+	if asked.Load() != "64" {
+		t.Errorf("the client asks for %v numbers after an outage at its start; want 64", asked.Load())
+	}
+}
+
+// A size that the server does not allow costs some calls, and does not end the client.
+func askForTooMany(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		count, _ := strconv.Atoi(r.URL.Query().Get("n"))
+		if count > 1000 {
+			http.Error(w, "n is too large", http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, `{"first":"%d","count":%d}`, blockStart(n), count)
+	})
+	c := start(s, patient)
+	failures := 0
+	for range 200 {
+		if _, problem := c.take(100); problem != "" {
+			if failures++; failures == 100 {
+				t.Fatalf("100 of 200 calls have failed, the last one with %q", problem)
+			}
+		}
+	}
+	t.Logf("%d of 200 calls failed", failures)
 }
 
 // A number can be taken by the thread of the timers of CompletableFuture.
