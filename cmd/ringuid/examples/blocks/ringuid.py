@@ -3,6 +3,7 @@
     client = ringuid.Client("http://127.0.0.1:8080")
     uid = client.next()
     for number in client.take(1000): ...  # up to 1000 consecutive ones, to be used now
+
 Copy this file. It requires Python 3.10 only. A forked process has its own numbers. If one is copied while it runs, create a Client in each copy.
 """
 
@@ -29,8 +30,7 @@ class Client:
 
     def __init__(self, url, tag=None, size=8192, token=None, timeout=10.0):
         path = "/v1/block" if tag is None else f"/v1/segment/{urllib.parse.quote(tag, safe='')}/block"
-        self._settings = f"{url.rstrip('/')}{path}?n=", token, size, timeout
-        urllib.request.Request(self._settings[0])  # raises ValueError if that is none
+        self._settings = urllib.request.Request(f"{url.rstrip('/')}{path}?n=").full_url, token, size, timeout  # ValueError: it is no URL
         self._blocks = {}  # of each process: one that was forked, also by a library in C, must not hand out the numbers of its parent
 
     def next(self):
@@ -71,7 +71,7 @@ class _Blocks:  # of one process
                 failed = self._failure is not earlier  # that of an earlier call does not matter
                 if now >= end or (failed and self._failure[1]):
                     raise OSError(f"ringuid: {self._failure[0]}" if failed else f"ringuid: no number within {self._timeout} s")
-                self._fetch(0.5)  # the last block has expired
+                self._fetch(0.5)  # the last block, if there was one, has expired
                 self._changed.wait(min(end - now, 0.05))  # a handler may have met what is waited for
                 now = time.monotonic()
 
