@@ -1,6 +1,5 @@
 import java.io.IOException;
-import java.net.URI;
-import java.net.URLEncoder;
+import java.net.*;
 import java.net.http.*;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -20,10 +19,7 @@ public final class RingUID {
         final AtomicLong used = new AtomicLong(); // count or more: the block is used up
 
         Block(long first, long count, long stride, long deadline) {
-            this.first = first;
-            this.count = count;
-            this.stride = stride;
-            this.deadline = deadline;
+            this.first = first; this.count = count; this.stride = stride; this.deadline = deadline;
         }
     }
 
@@ -82,31 +78,35 @@ public final class RingUID {
 
     /** Returns the next block. If it is not on its way, it requests factor times as many numbers as last time; after a failure as many, with a pause before. */
     private synchronized CompletableFuture<Block> fetch(double factor) {
-        if (next.isCompletedExceptionally()) {
-            double f = pause == 0 ? factor : next.handle((none, failure) -> failure.getCause() instanceof RejectedExecutionException).join() ? 0.5 : 1;
-            asked = Math.min(Math.max((long) (f * asked), 2), size);
-            next = (pause == 0 ? CompletableFuture.supplyAsync(this::send) : CompletableFuture.supplyAsync(this::send, CompletableFuture.delayedExecutor(pause, TimeUnit.MILLISECONDS)))
-                    .thenCompose(received -> received).whenComplete((received, failure) -> pause = failure == null ? 0 : Math.min(Math.max(2 * pause, 50), 1000));
-        }
-        return next;
+        if (!next.isCompletedExceptionally()) return next;
+        double f = pause == 0 ? factor : next.handle((none, failure) -> failure.getCause() instanceof RejectedExecutionException).join() ? 0.5 : 1;
+        asked = Math.min(Math.max((long) (f * asked), 2), size);
+        long wait = pause;
+        CompletableFuture<Block> received = new CompletableFuture<>();
+        Thread sender = new Thread(() -> { // not one of the common pool, whose threads may all be waiting for a number
+            try {
+                Thread.sleep(wait);
+                received.complete(send());
+            } catch (Throwable failure) {
+                received.completeExceptionally(failure);
+            }
+        }, "ringuid");
+        sender.setDaemon(true); sender.start();
+        return next = received.orTimeout(wait + timeout.toMillis(), TimeUnit.MILLISECONDS).whenComplete((block, failure) -> { // that of the request ends when the body begins
+            pause = failure == null ? 0 : Math.min(Math.max(2 * wait, 50), 1000);
+            sender.interrupt(); // closes the connection of an answer that does not end (from Java 16 on)
+        });
     }
 
-    /** Sends a request. A block whose answer is lost is a gap. */
-    private CompletableFuture<Block> send() {
+    /** Requests a block. It expires by the time of the request: how long the answer was on its way does not matter. A block whose answer is lost is a gap. */
+    private Block send() throws IOException, InterruptedException {
         long sent = System.nanoTime();
-        CompletableFuture<HttpResponse<String>> answer = client.sendAsync(request.copy().uri(URI.create(url + asked)).build(), HttpResponse.BodyHandlers.ofString());
-        CompletableFuture<Block> received = answer.thenApply(a -> read(a, sent)).orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS); // that of the request ends when the body begins
-        return received.whenComplete((block, failure) -> answer.cancel(true)); // closes the connection of an answer that does not end (from Java 16 on)
-    }
-
-    /** Returns the block of an answer. It expires by the time of the request: how long the answer was on its way does not matter. */
-    private static Block read(HttpResponse<String> answer, long sent) {
+        HttpResponse<String> answer = client.send(request.copy().uri(URI.create(url + asked)).build(), HttpResponse.BodyHandlers.ofString());
         int status = answer.statusCode();
         String text = answer.body().strip(), problem = "the server has answered " + status + ": " + text;
         if (status >= 300 && status < 500 && status != 408 && status != 429) throw new RejectedExecutionException(problem);
-        if (status != 200 || !text.endsWith("}")) throw new IllegalStateException(problem);
-        long first = Long.parseLong(get(text, "first", "")), count = Long.parseLong(get(text, "count", "")), stride = Long.parseLong(get(text, "stride", "1"));
-        if (first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);
+        long first = Long.parseLong(get(text, "first", "0")), count = Long.parseLong(get(text, "count", "0")), stride = Long.parseLong(get(text, "stride", "1"));
+        if (status != 200 || !text.endsWith("}") || first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);
         long deadline = sent + (long) (1e9 * Math.min(Double.parseDouble(get(text, "expires_in", "1e9")), 1e9)); // or in 31 years
         if (System.nanoTime() - deadline >= 0) throw new IllegalStateException("a block had expired when it arrived: " + text);
         return new Block(first, count, stride, deadline);

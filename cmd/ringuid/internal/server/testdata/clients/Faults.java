@@ -3,22 +3,51 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
 
-/** For each line of its input, takes as many numbers with RingUID, one by one, and prints the last one, or the error. For "timer", a timer takes one. */
+/**
+ * For each line of its input, takes as many numbers with RingUID, one by one, and prints the last one, or the error. For "timer", a timer takes one. For
+ * "pool", it takes one while all threads of the common pool are busy.
+ */
 public final class Faults {
+    private static final int POOL = 2; // threads; with one, CompletableFuture would not use the common pool
+
     public static void main(String[] args) throws Exception {
+        System.setProperty("java.util.concurrent.ForkJoinPool.common.parallelism", String.valueOf(POOL));
         RingUID client = new RingUID(args[0], args.length > 2 ? args[2] : null, 8192, "secret", Duration.ofMillis(Long.parseLong(args[1])));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line; (line = lines.readLine()) != null; ) {
             try {
                 long number = 0;
                 if (line.equals("timer")) number = new CompletableFuture<Void>().completeOnTimeout(null, 1, TimeUnit.MILLISECONDS).thenApply(none -> take(client)).join();
+                else if (line.equals("pool")) number = takeBesidePool(client);
                 else for (int left = Integer.parseInt(line); left > 0; left--) number = client.next();
                 System.out.println(number);
             } catch (IOException e) {
                 System.out.println("error: " + e.getMessage().replace('\n', ' '));
             }
+        }
+    }
+
+    private static long takeBesidePool(RingUID client) throws IOException, InterruptedException {
+        CountDownLatch busy = new CountDownLatch(POOL), taken = new CountDownLatch(1);
+        for (int i = 0; i < POOL; i++) {
+            ForkJoinPool.commonPool().execute(() -> {
+                busy.countDown();
+                try {
+                    taken.await();
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+        }
+        busy.await();
+        try {
+            return client.next();
+        } finally {
+            taken.countDown();
         }
     }
 
