@@ -11,6 +11,7 @@ import (
 
 // The days of zones, compared with a simple search, which looks at each minute.
 func TestDayOf(t *testing.T) {
+	testkit.WithoutRace(t)
 	for zone, years := range map[string][2]int{
 		"UTC":                  {2020, 2022},
 		"Europe/Berlin":        {2020, 2024},
@@ -33,7 +34,7 @@ func TestDayOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if testing.Short() {
+			if !testkit.IsFull() {
 				years[0] = max(years[0], years[1]-6)
 			}
 			checkDays(t, loc, time.Date(years[0], 1, 1, 12, 0, 0, 0, time.UTC), time.Date(years[1], 1, 1, 12, 0, 0, 0, time.UTC))

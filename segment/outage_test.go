@@ -109,6 +109,7 @@ func TestOutageAtSteadyRate(t *testing.T) {
 
 // The rate may change before an outage.
 func TestOutageAfterChangesOfRate(t *testing.T) {
+	testkit.WithoutRace(t)
 	for name, before := range map[string]func(tr *traffic){
 		"a day of idleness": func(tr *traffic) {
 			time.Sleep(24 * time.Hour)
@@ -281,6 +282,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // In the steady state the source is asked once per range, and the size is that of OutageStep.
 func TestSteadyState(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, test := range []struct {
 		capacity int
 		size     int64 // 20 numbers per second for 570 to 600 s

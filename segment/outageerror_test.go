@@ -8,11 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // After an outage that lasts too long, the error says what has failed and since when. The Sequence works again by
 // itself.
 func TestErrorAfterOutage(t *testing.T) {
+	testkit.WithoutRace(t)
 	for name, test := range map[string]struct {
 		fail  func(context.Context, Request) error
 		cause error
@@ -70,6 +73,7 @@ func TestErrorAfterOutage(t *testing.T) {
 // After an outage that has emptied the memory for long, all ranges have the tag's step, as at the start, because nothing was handed out
 // lately. The rate is that before the outage: neither its time, nor that between the ranges, in which hardly a number is taken, counts.
 func TestSizesAfterOutage(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, capacity := range []int{2, 8} {
 		for name, burst := range map[string]int{"no callers": 0, "callers have waited": 50} {
 			t.Run(fmt.Sprintf("%d ranges/%s", capacity, name), func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
@@ -72,6 +73,7 @@ func TestStripeWrongRange(t *testing.T) {
 
 // All counts of stripes hand out disjoint numbers, which are their index modulo the count, at both ends of the numbers.
 func TestStripeNumbers(t *testing.T) {
+	testkit.WithoutRace(t)
 	for count := 1; count <= 1024; count++ {
 		indexes := []int{0, count / 2, count - 1}
 		if count < 20 || count == 1024 {

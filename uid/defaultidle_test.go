@@ -8,11 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // An idle Default generator keeps its lease, whatever Health is asked.
 func TestIdleDefaultKeepsItsLease(t *testing.T) {
+	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		d := newDefault(t, newExpiringAssigner(false), smallOptions(t)...)
 		time.Sleep(3 * time.Hour)

@@ -168,6 +168,7 @@ func TestD2EveryWayOfTakingEnds(t *testing.T) {
 
 // D2: callers wait for the last unit of the time bits as for any other one, and get its UIDs.
 func TestD2LastUnitIsWaitedFor(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, a := range []workerassign.Assigner{new(disposableAssigner), workerassign.Static(5)} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDefault(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 17, 20, 2)))

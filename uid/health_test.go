@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -70,6 +71,7 @@ func (l unboundedLease) Release(context.Context, time.Time) error { return nil }
 
 // A lease without an end: a generator is OK without the store until the time bits end, and not after Close.
 func TestHealthUnbounded(t *testing.T) {
+	testkit.WithoutRace(t)
 	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		s := new(unboundedSource)
 		g := construct(s)
@@ -253,6 +255,7 @@ func TestHealthUnderLoad(t *testing.T) {
 
 // The time bits end.
 func TestHealthAtTheEndOfTime(t *testing.T) {
+	testkit.WithoutRace(t)
 	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		l, err := bitsalloc.New(17, 20, 4) // a day and a half
 		if err != nil {

@@ -119,6 +119,7 @@ func takeAhead(t *testing.T, g Generator, d time.Duration) (got int, ahead time.
 // R6: the borrow limit is the horizon less 1.5 times what is reserved ahead and a unit. That is logged, once, only if the
 // user has set a greater limit, or if it makes the rollover impossible that the user wants.
 func TestR6BorrowLimitWithinHorizon(t *testing.T) {
+	testkit.WithoutRace(t)
 	const idle = 10 * time.Minute
 	busy := testkit.Amount(time.Minute, 3*time.Minute, 10*time.Minute)
 	for name, tt := range map[string]struct {

@@ -72,6 +72,7 @@ func TestLostLeaseIsReplaced(t *testing.T) {
 
 // The next lease, which is taken long before it is used, is extended like the one in use.
 func TestNextLeaseIsExtended(t *testing.T) {
+	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newCached(t, newExpiringAssigner(false), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
 		failed := 0
@@ -122,6 +123,7 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 
 // A generator that was idle works again, although its leases are lost if they are not extended in time.
 func TestGeneratorsSurviveIdleness(t *testing.T) {
+	testkit.WithoutRace(t)
 	long := testkit.Amount(30*time.Minute, 2*time.Hour, 20*time.Hour)
 	for _, mode := range modes {
 		for n := range 4 {

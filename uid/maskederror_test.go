@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/workerassign"
@@ -18,6 +19,7 @@ import (
 // An assigner's error is never mistaken for one of the library's own, whatever it wraps: it neither
 // ends the generator nor stops the padding.
 func TestAssignerErrorsAreMasked(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, foreign := range []error{ringbuffer.ErrExhausted, ringbuffer.ErrClosed, ringbuffer.ErrEmpty, &ringbuffer.NotYetError{After: time.Hour},
 		ErrClosed, ErrTimeExhausted, ErrWorkerID, ErrBeforeEpoch, context.Canceled, errLeaseEnded} {
 		for _, way := range []string{"Assign", "Reserve"} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // format returns a format. The arguments must be valid.
@@ -57,6 +58,7 @@ func TestMoveFromTheOriginalsDefaults(t *testing.T) {
 // Random moves: the report agrees with the greatest old UID and the least new UID that Compose returns,
 // and the epoch and widths that it offers are the best ones.
 func TestMoveReports(t *testing.T) {
+	testkit.WithoutRace(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	units := []time.Duration{time.Second, time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond}
 	cut := time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC)

@@ -46,6 +46,7 @@ func overloadLog() CommonOption { return WithLogger(slog.New(slog.DiscardHandler
 // A burst of a million UIDs, with the defaults, on a store of which a call takes a millisecond: five worker IDs one after
 // the other, in less than 200 ms, whatever part of a second it begins in. The clock of the store may be ahead.
 func TestBurstOnRecycled(t *testing.T) {
+	testkit.WithoutRace(t)
 	const burst = 1_000_000
 	instants := []time.Duration{990 * time.Millisecond, 500 * time.Millisecond, 10 * time.Millisecond, 0}
 	for _, ahead := range []time.Duration{0, 300 * time.Millisecond, workerassign.DefaultClockBound - 100*time.Millisecond} {
@@ -87,6 +88,7 @@ func TestBurstOnRecycled(t *testing.T) {
 // No taker waits longer than the store takes. The same after leases were lost, which under such a load are never old: the pause
 // before the next lease grows only if leases are lost one after the other, without a rollover in between.
 func TestOverloadOnRecycled(t *testing.T) {
+	testkit.WithoutRace(t)
 	const load, perUnit, batches = 600, 16, 100 // batches in a second
 	seconds := testkit.Amount(30, 60, 600)
 	synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 // If the clock is far beyond the end of the time bits, the shift into their place must not lose bits
 // and return an early UID.
 func TestInvariant5ClockFarBeyondTheEnd(t *testing.T) {
+	testkit.WithoutRace(t)
 	l := layout(t, 1, 1, 61)
 	epoch := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, mode := range modes {

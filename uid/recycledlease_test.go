@@ -154,6 +154,7 @@ func TestLostSlotIsNamed(t *testing.T) {
 // The store is away for longer than the grant, and nobody takes the slot: the generator continues with it. Or, if its try to
 // take another lease comes first, with another slot, but it does not use more and more of them.
 func TestOutageOfSlotStore(t *testing.T) {
+	testkit.WithoutRace(t)
 	inRecycledModes(t, func(t *testing.T, mode string, k *recycledTaker) {
 		memory := newSlotMemory()
 		connection := &slotConnection{memory: memory}
@@ -180,6 +181,7 @@ func TestOutageOfSlotStore(t *testing.T) {
 
 // A generator that is idle for a day continues, with its slot or with another.
 func TestIdleOnSlots(t *testing.T) {
+	testkit.WithoutRace(t)
 	idle := testkit.Amount(2*time.Hour, 2*time.Hour, 24*time.Hour)
 	inRecycledModes(t, func(t *testing.T, mode string, k *recycledTaker) {
 		for _, taken := range []bool{false, true} {

@@ -95,6 +95,7 @@ func TestRolloverInterval(t *testing.T) {
 
 // An idle generator uses up no worker IDs, however near the borrow limit its full ring is.
 func TestIdleGeneratorNeverRollsOver(t *testing.T) {
+	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
 		newCached(t, a, WithEpoch(bubbleEpoch), WithMaxBorrow(16*time.Second))
@@ -181,6 +182,7 @@ func TestRolloverWithoutGainIsNotMade(t *testing.T) {
 
 // When rollovers have used up the worker bits, no further worker ID is requested.
 func TestRolloversExhaustTheWorkerBits(t *testing.T) {
+	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
 		c := newCached(t, a, smallOptions(t, WithLayout(layout(t, 31, 2, 4)))...)
@@ -200,6 +202,7 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 // A worker ID that is too wide for Prefix or Divide is handled like one that is too wide for the
 // layout: the next one would be even greater, so none is requested.
 func TestWidthErrorIsPermanent(t *testing.T) {
+	testkit.WithoutRace(t)
 	busy := testkit.Amount(30*time.Second, 30*time.Second, 3*time.Minute)
 	idle := testkit.Amount(2*time.Hour, 2*time.Hour, 24*time.Hour)
 	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{

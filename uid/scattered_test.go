@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // The inverse is exact: multiplication modulo 2^63 by two numbers whose product is 1 is the identity, for each number.
 func TestScatteredIsExact(t *testing.T) {
+	testkit.WithoutRace(t)
 	if one := uint64(scatter); one*gather&(1<<63-1) != 1 {
 		t.Fatalf("%#x and %#x are not inverse modulo 2^63", uint64(scatter), uint64(gather))
 	}

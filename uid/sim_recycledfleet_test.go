@@ -59,6 +59,7 @@ func (f *slotFleet) boot(tb testing.TB, h *slotHost) (workerID int64, first ID) 
 // worker ID and the order of its UIDs, and the pool has 200 slots. Without names, as in a Deployment, the successor
 // starts first, and the pool has as many slots as there were processes at the same time.
 func TestRollingDeployments(t *testing.T) {
+	testkit.WithoutRace(t)
 	const hosts, batch = 200, 10
 	deployments := testkit.Amount(1, 3, 50)
 	for _, named := range []bool{true, false} {
@@ -126,6 +127,7 @@ func TestRollingDeployments(t *testing.T) {
 // the limit after L/(k-1). A slot that is released there becomes free when the clock has reached its last unit, L later.
 // Meanwhile k-1 others are used up and released. One is in use, and one is prepared.
 func TestSustainedOverload(t *testing.T) {
+	testkit.WithoutRace(t)
 	const load = 10
 	for name, tt := range map[string]struct {
 		horizon time.Duration

@@ -13,6 +13,7 @@ import (
 // Invariant 1, R1 to R8: a fleet on a bad slot store, on bad hosts and with bad clocks generates no UID twice, and
 // recovers by itself. A failure names its seed, and -sim.seed replays it.
 func TestSimulationOfRecycled(t *testing.T) {
+	testkit.WithoutRace(t)
 	if *simSeed == 0 {
 		t.Parallel()
 	}
@@ -28,7 +29,7 @@ func testSimulationOfRecycled(t *testing.T) {
 		t.Log(&f.trace)
 		return
 	}
-	seeds := numberOfSeeds(10, 150, 4_000)
+	seeds := numberOfSeeds(10, 60, 4_000)
 	var sum slotFleet
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		f := newSlotFleet(seed, "")
@@ -71,12 +72,13 @@ var noticed = map[string][]string{
 
 // The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it. So does the ledger, alone.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
+	testkit.WithoutRace(t)
 	first := max(*simSeed, 1)
 	for broken, rules := range noticed {
 		for _, only := range []string{"simulation", "ledger"} {
 			isSlow := only == "simulation" && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) // a dozen seeds and more
-			if inRace := testkit.Race && !testkit.IsFull(); inRace && only == "ledger" || isSlow && (inRace || testing.Short()) {
-				continue // in one goroutine, which make test runs without the race detector
+			if isSlow && testing.Short() || only == "ledger" && !testkit.IsFull() {
+				continue
 			}
 			t.Run(only+"/"+broken, func(t *testing.T) {
 				t.Parallel()
@@ -104,6 +106,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 
 // A seed can be replayed: it gives the same events each time.
 func TestSimulationOfRecycledIsReproducible(t *testing.T) {
+	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range testkit.Amount[uint64](1, 2, 5) {
 			var traces [2]string

@@ -152,7 +152,7 @@ func numberOfSeeds(small, usual, full uint64) uint64 {
 	case *simSeeds != 0:
 		return *simSeeds
 	case testkit.Race: // which finds little in one goroutine
-		return testkit.Size(small, 5*small)
+		return 5 * small
 	}
 	return testkit.Amount(small, usual, full)
 }
@@ -161,6 +161,7 @@ func numberOfSeeds(small, usual, full uint64) uint64 {
 // does not fit the layout, and none out of order. A failure names its seed, which the flag sim.seed
 // replays.
 func TestSimulation(t *testing.T) {
+	testkit.WithoutRace(t)
 	if *simSeed != 0 {
 		s := newSimulation(*simSeed, 0)
 		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
@@ -170,7 +171,7 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	seeds := numberOfSeeds(60, 2_500, 20_000)
+	seeds := numberOfSeeds(60, 1_000, 20_000)
 	var total simulation
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		s := newSimulation(seed, 0)

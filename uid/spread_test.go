@@ -42,6 +42,7 @@ func TestSpreadFirst(t *testing.T) {
 
 // At a low rate all remainders of UIDs are equally frequent, and without a spread they are all 0.
 func TestSpreadIsEven(t *testing.T) {
+	testkit.WithoutRace(t)
 	const shards, perShard = 16, 100
 	for _, mode := range modes {
 		for _, bits := range []int{0, 4, 6} {

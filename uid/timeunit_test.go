@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -14,6 +15,7 @@ var units = []time.Duration{time.Millisecond, 10 * time.Millisecond, 250 * time.
 
 // A UID's time is the start of the unit in which it was generated.
 func TestTimeUnits(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, unit := range units {
 		for _, mode := range modes {
 			t.Run(mode.name+"/"+unit.String(), func(t *testing.T) {

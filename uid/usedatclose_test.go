@@ -161,6 +161,7 @@ func TestInvariant1UsedAtCloseUnderLoad(t *testing.T) {
 // A clean restart frees its worker ID in the next time unit: 1,200 generators that start one after the other, 30 in a second, take a few
 // UIDs and are closed, use few worker IDs.
 func TestCleanRestartsUseFewWorkerIDs(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -57,6 +57,15 @@ func Slow(tb testing.TB, why string) {
 	}
 }
 
+// WithoutRace skips a test with the race detector unless the tests run in full size: a test that computes much and in which one
+// goroutine takes UIDs or numbers. scripts/plain.sh runs it without the race detector.
+func WithoutRace(tb testing.TB) {
+	tb.Helper()
+	if Race && !IsFull() {
+		tb.Skip("with the race detector only in full size (" + FullEnv + ")")
+	}
+}
+
 // Full skips a test that only `make test-full` runs.
 func Full(tb testing.TB, why string) {
 	tb.Helper()

@@ -74,8 +74,8 @@ func TestCrowd(t *testing.T) {
 		{1000, time.Second, 2.2, 3 * time.Second},
 		{2000, time.Second, 1.5, 1500 * time.Millisecond},
 	} {
-		if (testkit.Race || testing.Short()) && tt.free > 200 || testing.Short() && tt.within > 0 {
-			continue // make test runs it, without the race detector
+		if (testkit.Race || !testkit.IsFull()) && tt.free > 200 || testing.Short() && tt.within > 0 {
+			continue // make test-full runs it, without the race detector
 		}
 		t.Run(fmt.Sprint(tt.free, " free, within ", tt.within), func(t *testing.T) {
 			inFleet(t, func(f *fleet) {
@@ -145,10 +145,7 @@ func TestCrowdOnPartialStore(t *testing.T) {
 // Rolling deployments whose hosts start at the same time use the slots of the fleet and of the overlap, and the
 // excess of a crowd once, however many deployments there are.
 func TestRollingDeploymentsOfCrowds(t *testing.T) {
-	deployments := 50
-	if testkit.Race || testing.Short() {
-		deployments = 5
-	}
+	deployments := testkit.Amount(5, 10, 50)
 	inFleet(t, func(f *fleet) {
 		const hosts, overlap = 200, 20
 		f.max = 1023

@@ -50,7 +50,7 @@ func (f *fleet) startAtOnce(hosts int, opts func(host int) []recycled.Option) ([
 // pool, nor on one whose slots were released, nor with names.
 func TestManyHosts(t *testing.T) {
 	numbers := []int{1000, 10_000}
-	if testkit.Race || testing.Short() {
+	if testkit.Race || !testkit.IsFull() {
 		numbers = numbers[:1]
 	}
 	for _, hosts := range numbers {
@@ -127,10 +127,7 @@ func TestManyHostsFill(t *testing.T) {
 // Rolling deployments of 200 hosts use 200 slots and those of one deployment's overlap, on 10 bits, and each
 // name's leases begin one after the other.
 func TestRollingDeployments(t *testing.T) {
-	deployments := 50
-	if testkit.Race || testing.Short() {
-		deployments = 5
-	}
+	deployments := testkit.Amount(5, 10, 50)
 	inFleet(t, func(f *fleet) {
 		const hosts, overlap = 200, 20
 		f.max = 1023
