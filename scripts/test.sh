@@ -172,6 +172,12 @@ await() {
 	fi
 }
 
+# gently runs a part that mostly computes: compiling the other parts, and what waits for servers, goes first.
+gently() {
+	sh -c 'renice -n 5 -p "$PPID"' >/dev/null
+	"$@"
+}
+
 # examples runs the example that the README begins with.
 examples() {
 	step "the examples"
@@ -193,16 +199,16 @@ vet() (
 
 if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086 # the list has several words
-	part race gotest . -race $concurrent
+	part race gently gotest . -race $concurrent
 	vet .
 	# shellcheck disable=SC2086 # the list has several words
 	remaining=$(others $concurrent) # a failure here ends the script: without packages, go test would run those of one directory
 	# shellcheck disable=SC2086 # the list has several words
 	part others gotest . $remaining
-	part plain nice -n 5 scripts/plain.sh # it only computes: what waits for servers begins earlier
+	part plain gently scripts/plain.sh
 	part examples examples
-	part checks scripts/check.sh .
-	first="internal/testkit/postgrestest stores/zookeeperstore stores/etcdstore stores/redisstore cmd/ringuid" # they wait longest
+	part checks gently scripts/check.sh .
+	first="internal/testkit/postgrestest stores/zookeeperstore cmd/ringuid stores/etcdstore stores/redisstore" # they wait longest
 	# shellcheck disable=SC2086 # the list has several words
 	for module in $first $(without $first); do
 		vet "$module"
