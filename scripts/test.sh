@@ -17,8 +17,8 @@ full)
 esac
 
 # Packages of the root module in which goroutines of ours meet. In the usual size, only these run with the race detector.
-# The one that takes longest comes first, then those that wait most.
-concurrent="./uid ./stores/filestore ./stores/sqlstore ./workerassign/... ./segment/... ./uid/... ./ringbuffer ./internal/leasing
+# Those that wait most come first.
+concurrent="./stores/sqlstore ./workerassign/... ./stores/filestore ./uid ./segment/... ./uid/... ./ringbuffer ./internal/leasing
 	./internal/lockedfile ./internal/safelog ./internal/sqlattempt ./internal/unitclock ./internal/workerfile"
 
 scripts/install.sh
@@ -199,7 +199,7 @@ vet() (
 
 if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086 # the list has several words
-	part race gently gotest . -race $concurrent
+	part race gotest . -race $concurrent
 	vet .
 	# shellcheck disable=SC2086 # the list has several words
 	remaining=$(others $concurrent) # a failure here ends the script: without packages, go test would run those of one directory
