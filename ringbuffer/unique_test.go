@@ -20,7 +20,7 @@ import (
 // few integers, so they are often empty. The indexes of the runs wrap in the middle. All take policies
 // are tested.
 func TestInvariant3TinyRings(t *testing.T) {
-	total := testkit.Amount[int64](200_000, 400_000, 4_000_000)
+	total := testkit.Amount[int64](100_000, 400_000, 4_000_000)
 	for _, procs := range []int{1, 2, 8} {
 		for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
 			for _, capacity := range []int{1, 2, 4} {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // cipherText encrypts a string of digits, and checks that it is decrypted again.
@@ -69,6 +71,7 @@ func TestFF1Samples(t *testing.T) {
 
 // On small domains the cipher is a bijection, exactly: with even and odd numbers of digits, and several radixes.
 func TestFF1IsBijective(t *testing.T) {
+	testkit.WithoutRace(t)
 	key := []byte("0123456789abcdef")
 	for _, tt := range []struct {
 		radix uint64

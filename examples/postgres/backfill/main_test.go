@@ -19,7 +19,7 @@ import (
 	"github.com/ringuid/ringuid/uid"
 )
 
-const rowCount = 30_000
+var rowCount = testkit.Size[int64](10_000, 30_000)
 
 // Each row of the table gets a UID of its own that has the row's time, also if the program is stopped and started again, and a row that has one
 // keeps it. A row without a time, or with one before the epoch, stops nothing. No time changes.
@@ -43,7 +43,7 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime, never string) {
 	begin := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	created := func(key int64) time.Time { return begin.Add(time.Duration(key*7919%rowCount) * 100 * time.Millisecond) }
 	var values []string
-	for key := range int64(rowCount) {
+	for key := range rowCount {
 		values = append(values, fmt.Sprintf("(%d, "+toTime+", NULL)", key+1, float64(created(key+1).UnixMilli())/1000))
 	}
 	db.MustExec("INSERT INTO orders VALUES " + strings.Join(values, ","))
@@ -93,7 +93,7 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime, never string) {
 		}
 		seen[id], workers[p.WorkerID] = true, true
 	}
-	if err := rows.Err(); err != nil || len(seen) != rowCount || len(workers) < 2 && !strings.Contains(out.String(), "\n0 rows") {
+	if err := rows.Err(); err != nil || int64(len(seen)) != rowCount || len(workers) < 2 && !strings.Contains(out.String(), "\n0 rows") {
 		t.Errorf("%d rows with UIDs of %d worker IDs, %v; want %d of both starts", len(seen), len(workers), err, rowCount)
 	}
 }
