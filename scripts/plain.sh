@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the tests that are larger, or behave differently, without the race detector. With RINGUID_FULL=1, in full size.
+# Runs tests without the race detector: those that are larger or behave differently without it, and, in the usual size, those that run only
+# here (testkit.WithoutRace). With RINGUID_FULL=1, in full size.
 . "$(dirname "$0")/lib.sh"
 
 step "tests without the race detector"

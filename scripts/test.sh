@@ -172,12 +172,6 @@ await() {
 	fi
 }
 
-# gently runs a part that mostly computes: compiling the other parts, and what waits for servers, goes first.
-gently() {
-	sh -c 'renice -n 5 -p "$PPID"' >/dev/null
-	"$@"
-}
-
 # examples runs the example that the README begins with.
 examples() {
 	step "the examples"
@@ -205,10 +199,10 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	remaining=$(others $concurrent) # a failure here ends the script: without packages, go test would run those of one directory
 	# shellcheck disable=SC2086 # the list has several words
 	part others gotest . $remaining
-	part plain gently scripts/plain.sh
+	part plain nice -n 5 scripts/plain.sh # it only computes, as the checks do: what waits for servers begins earlier
 	part examples examples
-	part checks gently scripts/check.sh .
-	first="internal/testkit/postgrestest stores/zookeeperstore cmd/ringuid stores/etcdstore stores/redisstore" # they wait longest
+	part checks nice -n 5 scripts/check.sh .
+	first="internal/testkit/postgrestest stores/zookeeperstore cmd/ringuid stores/etcdstore stores/redisstore" # they wait longest, and the command is compiled longest
 	# shellcheck disable=SC2086 # the list has several words
 	for module in $first $(without $first); do
 		vet "$module"

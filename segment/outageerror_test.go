@@ -73,10 +73,12 @@ func TestErrorAfterOutage(t *testing.T) {
 // After an outage that has emptied the memory for long, all ranges have the tag's step, as at the start, because nothing was handed out
 // lately. The rate is that before the outage: neither its time, nor that between the ranges, in which hardly a number is taken, counts.
 func TestSizesAfterOutage(t *testing.T) {
-	testkit.WithoutRace(t)
 	for _, capacity := range []int{2, 8} {
 		for name, burst := range map[string]int{"no callers": 0, "callers have waited": 50} {
 			t.Run(fmt.Sprintf("%d ranges/%s", capacity, name), func(t *testing.T) {
+				if burst == 0 {
+					testkit.WithoutRace(t)
+				}
 				synctest.Test(t, func(t *testing.T) {
 					tr := newTraffic(t, WithCapacity(capacity))
 					tr.run(time.Hour, steady(20))

@@ -99,7 +99,7 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 }
 
 func testDefaultLosesLeases(t *testing.T) {
-	total := testkit.Amount[int64](2_000, 10_000, 60_000)
+	total := testkit.Amount[int64](2_000, 15_000, 60_000)
 	store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
 	var (
 		seen    uniq.Set

@@ -13,7 +13,6 @@ import (
 // Invariant 1, R1 to R8: a fleet on a bad slot store, on bad hosts and with bad clocks generates no UID twice, and
 // recovers by itself. A failure names its seed, and -sim.seed replays it.
 func TestSimulationOfRecycled(t *testing.T) {
-	testkit.WithoutRace(t)
 	if *simSeed == 0 {
 		t.Parallel()
 	}
@@ -29,7 +28,7 @@ func testSimulationOfRecycled(t *testing.T) {
 		t.Log(&f.trace)
 		return
 	}
-	seeds := numberOfSeeds(10, 60, 4_000)
+	seeds := numberOfSeeds(t, 10, 60, 4_000)
 	var sum slotFleet
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		f := newSlotFleet(seed, "")
@@ -70,9 +69,11 @@ var noticed = map[string][]string{
 	brokenRelease: {"R1", "grants"}, brokenFencing: {"R3"}, brokenHostTime: {"grants"},
 }
 
-// The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it. So does the ledger, alone.
+// The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it. So does, in full size, the ledger alone.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
-	testkit.WithoutRace(t)
+	if *simSeed == 0 {
+		testkit.WithoutRace(t)
+	}
 	first := max(*simSeed, 1)
 	for broken, rules := range noticed {
 		for _, only := range []string{"simulation", "ledger"} {

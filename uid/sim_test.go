@@ -146,12 +146,14 @@ func (s *simulation) run(events int) error {
 
 const simEventCount = 600
 
-// numberOfSeeds returns how many seeds to simulate: sim.seeds if it is set, or about as testkit.Amount.
-func numberOfSeeds(small, usual, full uint64) uint64 {
+// numberOfSeeds returns how many seeds to simulate: sim.seeds if it is set, or about as testkit.Amount. With the race detector, which
+// finds little in one goroutine, the test is skipped in the usual size.
+func numberOfSeeds(t *testing.T, small, usual, full uint64) uint64 {
 	switch {
 	case *simSeeds != 0:
 		return *simSeeds
-	case testkit.Race: // which finds little in one goroutine
+	case testkit.Race:
+		testkit.WithoutRace(t)
 		return 5 * small
 	}
 	return testkit.Amount(small, usual, full)
@@ -161,7 +163,6 @@ func numberOfSeeds(small, usual, full uint64) uint64 {
 // does not fit the layout, and none out of order. A failure names its seed, which the flag sim.seed
 // replays.
 func TestSimulation(t *testing.T) {
-	testkit.WithoutRace(t)
 	if *simSeed != 0 {
 		s := newSimulation(*simSeed, 0)
 		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
@@ -171,7 +172,7 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	seeds := numberOfSeeds(60, 1_000, 20_000)
+	seeds := numberOfSeeds(t, 60, 1_000, 20_000)
 	var total simulation
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		s := newSimulation(seed, 0)

@@ -53,6 +53,18 @@ func TestMissingAndSlow(t *testing.T) {
 	}
 }
 
+func TestWithoutRace(t *testing.T) {
+	for env, want := range map[string]string{"": "ran", "1": "ran"} {
+		if Race && env == "" {
+			want = "skipped: with the race detector only in full size (RINGUID_FULL)"
+		}
+		t.Setenv(FullEnv, env)
+		if got := runTest(func(tb testing.TB) { WithoutRace(tb) }); got != want {
+			t.Errorf("%s=%s: WithoutRace: %s, want %s", FullEnv, env, got, want)
+		}
+	}
+}
+
 func TestFull(t *testing.T) {
 	test := func(tb testing.TB) { Full(tb, "it takes an hour") }
 	for env, want := range map[string]string{"": "skipped: only in full size (RINGUID_FULL): it takes an hour", "1": "ran"} {

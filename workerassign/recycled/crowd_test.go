@@ -75,7 +75,7 @@ func TestCrowd(t *testing.T) {
 		{2000, time.Second, 1.5, 1500 * time.Millisecond},
 	} {
 		if (testkit.Race || !testkit.IsFull()) && tt.free > 200 || testing.Short() && tt.within > 0 {
-			continue // make test-full runs it, without the race detector
+			continue // in full size it runs without the race detector
 		}
 		t.Run(fmt.Sprint(tt.free, " free, within ", tt.within), func(t *testing.T) {
 			inFleet(t, func(f *fleet) {

@@ -207,7 +207,7 @@ func (h *history) mustRun() {
 	}
 }
 
-func randomSeeds() uint64 { return testkit.Amount[uint64](50, 200, 400) }
+func randomSeeds() uint64 { return testkit.Amount[uint64](100, 200, 400) }
 
 // Random histories keep invariant 1: with lost, late and ambiguous replies, failovers that lose writes, steps
 // of the store's clock, and generators that wake up after another has taken their slots.

@@ -17,7 +17,6 @@ public final class RingUID {
     private static final class Block { // of the numbers first, first + stride and so on
         final long first, count, stride, deadline; // by System.nanoTime
         final AtomicLong used = new AtomicLong(); // count or more: the block is used up
-
         Block(long first, long count, long stride, long deadline) {
             this.first = first; this.count = count; this.stride = stride; this.deadline = deadline;
         }
@@ -52,7 +51,7 @@ public final class RingUID {
             Block b = block;
             if (System.nanoTime() - b.deadline < 0 && b.used.get() < b.count) {
                 long n = b.used.getAndIncrement();
-                if (n >= b.count / 2 && next.isCompletedExceptionally()) fetch(2);
+                if (n >= b.count / 2 && next.isCompletedExceptionally()) try { fetch(2); } catch (OutOfMemoryError failure) { } // no thread: later calls try again
                 if (n < b.count) return b.first + n * b.stride;
             }
             if (end == 0) end = System.nanoTime() + timeout.toNanos();
@@ -83,16 +82,17 @@ public final class RingUID {
         asked = Math.min(Math.max((long) (f * asked), 2), size);
         long wait = pause;
         CompletableFuture<Block> received = new CompletableFuture<>();
-        Thread sender = new Thread(() -> { // not one of the common pool, whose threads may all be waiting for a number
+        Thread sender = new Thread(null, () -> { // not one of the common pool, whose threads may all be waiting for a number
             try {
                 Thread.sleep(wait);
                 received.complete(send());
             } catch (Throwable failure) {
                 received.completeExceptionally(failure);
             }
-        }, "ringuid");
-        sender.setDaemon(true); sender.start();
-        return next = received.orTimeout(wait + timeout.toMillis(), TimeUnit.MILLISECONDS).whenComplete((block, failure) -> { // that of the request ends when the body begins
+        }, "ringuid", 0, false);
+        sender.setDaemon(true);
+        sender.start();
+        return next = received.orTimeout(wait + timeout.toMillis(), TimeUnit.MILLISECONDS).whenComplete((block, failure) -> { // the timeout of the request ends when the body begins
             pause = failure == null ? 0 : Math.min(Math.max(2 * wait, 50), 1000);
             sender.interrupt(); // closes the connection of an answer that does not end (from Java 16 on)
         });
@@ -104,9 +104,9 @@ public final class RingUID {
         HttpResponse<String> answer = client.send(request.copy().uri(URI.create(url + asked)).build(), HttpResponse.BodyHandlers.ofString());
         int status = answer.statusCode();
         String text = answer.body().strip(), problem = "the server has answered " + status + ": " + text;
-        if (status >= 300 && status < 500 && status != 408 && status != 429) throw new RejectedExecutionException(problem);
+        if (status != 200 || !text.endsWith("}")) throw status >= 300 && status < 500 && status != 408 && status != 429 ? new RejectedExecutionException(problem) : new IllegalStateException(problem);
         long first = Long.parseLong(get(text, "first", "0")), count = Long.parseLong(get(text, "count", "0")), stride = Long.parseLong(get(text, "stride", "1"));
-        if (status != 200 || !text.endsWith("}") || first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);
+        if (first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);
         long deadline = sent + (long) (1e9 * Math.min(Double.parseDouble(get(text, "expires_in", "1e9")), 1e9)); // or in 31 years
         if (System.nanoTime() - deadline >= 0) throw new IllegalStateException("a block had expired when it arrived: " + text);
         return new Block(first, count, stride, deadline);

@@ -59,7 +59,7 @@ func TestClientFaults(t *testing.T) {
 	run("no threads", "python", noThreads)
 	run("signals", "python", interrupt)
 	run("timer", "java", func(t *testing.T, start startClient) { takeAs(t, start, "timer") })
-	run("busy pool", "java", func(t *testing.T, start startClient) { takeAs(t, start, "pool") })
+	run("busy pool", "java", func(t *testing.T, start startClient) { takeAs(t, start, "busy pool") })
 	t.Run("proxy/python", func(t *testing.T) {
 		t.Parallel()
 		useProxy(t, programs["python"])
@@ -605,7 +605,7 @@ func askForTooMany(t *testing.T, start startClient) {
 	t.Logf("%d of 200 calls failed", failures)
 }
 
-// A number can be taken by the thread of the timers of CompletableFuture ("timer"), and while all threads of the common pool are busy ("pool").
+// A number can be taken by the thread of the timers of CompletableFuture ("timer"), and while all threads of the common pool are busy ("busy pool").
 func takeAs(t *testing.T, start startClient, how string) {
 	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) { sendBlock(w, n) })
 	number, problem := start(s, time.Minute).do(how)

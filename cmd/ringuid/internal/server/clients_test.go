@@ -61,7 +61,7 @@ func clientPrograms(t testing.TB, program string) map[string][]string {
 func TestClients(t *testing.T) {
 	testkit.Slow(t, "it starts servers and interpreters")
 	programs := clientPrograms(t, "driver")
-	count, size := testkit.Size(100_000, 10_000_000), testkit.Size(8192, 100_000)
+	count, size := testkit.Size(200_000, 10_000_000), testkit.Size(8192, 100_000)
 	life := testkit.Size(300*time.Millisecond, 2*time.Second) // of a server, and of a client that is killed
 	layout, err := bitsalloc.New(30, 13, 20)
 	if err != nil {

@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * For each line of its input, takes as many numbers with RingUID, one by one, and prints the last one, or the error. For "timer", a timer takes one. For
- * "pool", it takes one while all threads of the common pool are busy.
+ * "busy pool", it takes one while all threads of the common pool are busy.
  */
 public final class Faults {
     private static final int POOL = 2; // threads; with one, CompletableFuture would not use the common pool
@@ -22,7 +22,7 @@ public final class Faults {
             try {
                 long number = 0;
                 if (line.equals("timer")) number = new CompletableFuture<Void>().completeOnTimeout(null, 1, TimeUnit.MILLISECONDS).thenApply(none -> take(client)).join();
-                else if (line.equals("pool")) number = takeBesidePool(client);
+                else if (line.equals("busy pool")) number = takeWhilePoolIsBusy(client);
                 else for (int left = Integer.parseInt(line); left > 0; left--) number = client.next();
                 System.out.println(number);
             } catch (IOException e) {
@@ -31,7 +31,7 @@ public final class Faults {
         }
     }
 
-    private static long takeBesidePool(RingUID client) throws IOException, InterruptedException {
+    private static long takeWhilePoolIsBusy(RingUID client) throws IOException, InterruptedException {
         CountDownLatch busy = new CountDownLatch(POOL), taken = new CountDownLatch(1);
         for (int i = 0; i < POOL; i++) {
             ForkJoinPool.commonPool().execute(() -> {
