@@ -57,6 +57,7 @@ func TestClientFaults(t *testing.T) {
 		run(kind, "python", func(t *testing.T, start startClient) { fork(t, start, kind) })
 	}
 	run("no threads", "python", noThreads)
+	run("no threads", "java", noThreads)
 	run("signals", "python", interrupt)
 	run("timer", "java", func(t *testing.T, start startClient) { takeAs(t, start, "timer") })
 	run("busy pool", "java", func(t *testing.T, start startClient) { takeAs(t, start, "busy pool") })
@@ -380,7 +381,7 @@ func beginLate(t *testing.T, start startClient) {
 			switch n {
 			case 0:
 				time.Sleep(1500 * time.Millisecond)
-				http.Error(w, "no number", http.StatusServiceUnavailable)
+				http.Error(w, `{"first": null}`, http.StatusServiceUnavailable)
 				return
 			case 1:
 				select {
