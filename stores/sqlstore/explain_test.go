@@ -30,7 +30,7 @@ func TestSlotTableExplain(t *testing.T) {
 		db.MustExec("INSERT INTO WORKER_SLOT (worker_id, revision, token, from_ms, until_ms, history, written_ms, free_at_ms, holder_name) VALUES " + values.String()[1:])
 		db.MustExec("ANALYZE TABLE WORKER_SLOT")
 		db.SetMaxOpenConns(1)
-		store := sqlstore.New(db)
+		store := sqlstore.New(db, sqlstore.WithAttemptTimeout(time.Minute)) // all slots are read beside other tests
 		slottest.Read(t, store, recycled.Query{})
 		for _, c := range []struct {
 			query recycled.Query
