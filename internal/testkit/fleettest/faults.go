@@ -106,7 +106,7 @@ func Pause(t *testing.T, newStore func() recycled.Store, pause, resume func()) {
 		t.Logf("cached %v: UIDs flowed for %v of the pause, and again %v after it", cached, flowed, time.Since(resumed))
 		g.Close()
 	}
-	f.Check(t, 200)
+	f.Check(t, 40)
 }
 
 // stoppedArg begins the argument of the process that StoppedProcess starts.

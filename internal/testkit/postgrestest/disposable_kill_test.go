@@ -77,7 +77,7 @@ func TestInvariant1KilledServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer pool.Close()
-		d := workerassign.NewDisposable(pool, discardLog(), workerassign.WithBackoff(time.Millisecond, 20*time.Millisecond))
+		d := workerassign.NewDisposable(pool, discardLog(), workerassign.WithBackoff(time.Millisecond, 20*time.Millisecond), workerassign.WithTimeout(10*time.Minute))
 		all.Go(func() {
 			for ctx.Err() == nil {
 				l, err := d.Assign(ctx, workerassign.Request{})

@@ -62,7 +62,7 @@ func testGaleraLag(t *testing.T, c *mariadbtest.Cluster) {
 	_, nodes, _ := galeraDatabase(t, c)
 	var sources []*sqlstore.Store
 	for _, db := range nodes {
-		sources = append(sources, sqlstore.New(db))
+		sources = append(sources, sqlstore.New(db, sqlstore.WithAttemptTimeout(time.Minute)))
 	}
 	if err := sources[0].CreateTag(t.Context(), tag, segment.TagConfig{Step: 10}); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func testGaleraCreate(t *testing.T, c *mariadbtest.Cluster) {
 	var all sync.WaitGroup
 	var created sync.Map
 	for g := range 6 {
-		source := sqlstore.New(nodes[g%3])
+		source := sqlstore.New(nodes[g%3], sqlstore.WithAttemptTimeout(time.Minute))
 		all.Go(func() {
 			for n := range 30 {
 				name := "tag" + strings.Repeat("x", n)
@@ -169,7 +169,7 @@ func testGaleraConformance(t *testing.T, c *mariadbtest.Cluster) {
 				last = name
 				database, nodes, addresses = galeraDatabase(t, c)
 			}
-			return sqlstore.New(open(tb, c.Node(0).DSN("root", "", database), addresses...))
+			return sqlstore.New(open(tb, c.Node(0).DSN("root", "", database), addresses...), sqlstore.WithAttemptTimeout(time.Minute))
 		},
 		Faults: segmenttest.Faults{
 			SetCounter: func(tb testing.TB, tag string, next int64) {

@@ -177,6 +177,7 @@ func testRepliesLost(t *testing.T, s *mariadbtest.Server, statements int, compar
 					if failed == "" && !strings.Contains(fmt.Sprint(err), "no answer within") { // it was so slow that the timeout came first
 						t.Fatalf("%s: Take has fewer than %d statements: %v", what, first, err)
 					}
+					timeout *= 2
 				}
 				if err == nil {
 					all.add(t, w, taken)

@@ -135,7 +135,7 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 	for n := range processes {
 		all.Go(func() {
 			r := recycled.New(stores[n%3])
-			l, err := r.Assign(context.Background(), leasetest.Request(1024))
+			l, err := r.Assign(testkit.Patient(t), leasetest.Request(1024))
 			if err != nil {
 				t.Errorf("Assign() = %v", err)
 				return

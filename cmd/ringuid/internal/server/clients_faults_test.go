@@ -268,7 +268,7 @@ func failNextBlock(t *testing.T, start startClient, status int) {
 func failEarlier(t *testing.T, start startClient, status int) {
 	var s *blockServer
 	var c *blockClient
-	taken := perBlock/2 + 1
+	taken, timeout := perBlock/2+1, time.Second
 	testkit.Eventually(t, "the first block", func() bool { // a busy machine may have no answer within a second
 		s = newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
 			switch n {
@@ -280,7 +280,8 @@ func failEarlier(t *testing.T, start startClient, status int) {
 				<-r.Context().Done()
 			}
 		})
-		c = start(s, time.Second)
+		c = start(s, timeout)
+		timeout *= 2
 		_, problem := c.take(taken)
 		return problem == ""
 	})
@@ -374,13 +375,12 @@ func failOnce(t *testing.T, start startClient) {
 
 // A call ends when its timeout has passed, even if a request has begun later. That request's block is used by later calls.
 func beginLate(t *testing.T, start startClient) {
-	const timeout = 4 * time.Second
-	for attempt := 1; ; attempt++ { // a client that is not cured fails always, another one only if the machine stands still
+	for attempt, timeout := 1, 4*time.Second; ; attempt, timeout = attempt+1, 2*timeout { // a client that is not cured fails always
 		ended := make(chan struct{}) // the first call
 		s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
 			switch n {
 			case 0:
-				time.Sleep(1500 * time.Millisecond)
+				time.Sleep(timeout * 3 / 8)
 				http.Error(w, `{"first": null}`, http.StatusServiceUnavailable)
 				return
 			case 1:

@@ -107,7 +107,7 @@ func TestClients(t *testing.T) {
 							return
 						default:
 						}
-						ctx, cancel := context.WithTimeout(testkit.Patient(t), life+time.Duration(round%7)*life/7)
+						ctx, cancel := context.WithTimeout(testkit.Patient(t), life+time.Duration(round)*life/4)
 						_, err := takeWith(ctx, &set, command, "http://"+addr, tag, size, 1<<40, 2)
 						cancel()
 						if !errors.Is(err, context.DeadlineExceeded) {
