@@ -72,7 +72,10 @@ func TestClients(t *testing.T) {
 	testkit.Slow(t, "it starts servers and interpreters")
 	programs := clientPrograms(t, "driver")
 	count, size := testkit.Size(200_000, 10_000_000), testkit.Size(8192, 100_000)
-	life := testkit.Size(300*time.Millisecond, 2*time.Second) // of a server, and of a client that is killed
+	// life is how long the nth server lives, and the nth client that is killed: longer each time, so that a busy machine makes progress, too.
+	life := func(n int) time.Duration {
+		return time.Duration(4+n) * testkit.Size(75*time.Millisecond, time.Second/2)
+	}
 	layout, err := bitsalloc.New(30, 13, 20)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +110,7 @@ func TestClients(t *testing.T) {
 							return
 						default:
 						}
-						ctx, cancel := context.WithTimeout(testkit.Patient(t), life+time.Duration(round)*life/4)
+						ctx, cancel := context.WithTimeout(testkit.Patient(t), life(round))
 						_, err := takeWith(ctx, &set, command, "http://"+addr, tag, size, 1<<40, 2)
 						cancel()
 						if !errors.Is(err, context.DeadlineExceeded) {
@@ -129,7 +132,7 @@ func TestClients(t *testing.T) {
 				select {
 				case <-done:
 					ended = true
-				case <-time.After(life + time.Duration(servers)*life/4): // longer each time: a busy machine makes progress, too
+				case <-time.After(life(servers)):
 				}
 				p.Process.Kill() // the clients wait for the next one
 				<-p.exited
