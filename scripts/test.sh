@@ -27,8 +27,8 @@ scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 export PATH
 
-# The tests write all files to a directory of this run. Its path is unique, and identifies the processes
-# that the run has started, because it is in their environment or in their arguments.
+# The tests write all files to a directory of this run. Its path is unique, and identifies the processes that the run has started,
+# because it is in their environment, or in their arguments, or their working directory is in it (PostgreSQL overwrites the others).
 outside=${TMPDIR:-/tmp}
 case $outside in
 *[[:space:]]*)
@@ -48,7 +48,10 @@ started() (
 	export TMPDIR="$outside"
 	unset RINGUID_TEST_CACHE GOFLAGS
 	if [ -r /proc/self/environ ]; then
-		printf '%s\n' "$run" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline | cut -d / -f 3 | sort -u
+		{
+			printf '%s\n' "$run" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
+			find /proc/[0-9]*/cwd -prune -lname "$run/*" 2>/dev/null
+		} | cut -d / -f 3 | sort -u
 	else
 		ps -A -o pid= -o args= | grep -F "$run" | grep -vF 'grep -F' | awk '{ print $1 }'
 	fi
@@ -230,11 +233,11 @@ else
 		gotest . -race $remaining && examples && scripts/cross.sh && scripts/proof.sh full && scripts/proof.sh small &&
 			FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
 	}
-	# nestedInFull runs the tests of the nested modules, without the command's. The race detector would make two of them many times as
+	# nestedInFull runs the tests of the nested modules, without the command's. The race detector would make three of them many times as
 	# expensive: those on PostgreSQL start hundreds of processes, and the same goroutines run with it in the tests on MariaDB; those of
-	# the benchmarks take 110 million numbers in one goroutine.
+	# the benchmarks take 110 million numbers in one goroutine; those on SQLite compute in SQLite, with one connection.
 	nestedInFull() {
-		plain="internal/testkit/postgrestest benchmarks" status=0
+		plain="internal/testkit/postgrestest benchmarks cmd/ringuid/internal/sqltext/sqlitetest" status=0
 		nested "$plain" || status=$?
 		# shellcheck disable=SC2086 # the list has several words
 		nested "$(without $plain cmd/ringuid)" -race && return "$status"

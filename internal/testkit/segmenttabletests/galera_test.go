@@ -15,6 +15,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -147,7 +148,7 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster, compares bool) {
 			node.MustExec("SET wsrep_on = ON")
 		}
 	}
-	all := startTakers(t, 30, 30, 10*time.Minute, c.Node(0).DSN("root", "", name), addresses...)
+	all := startTakers(t, takertest.Count(), 30, 10*time.Minute, c.Node(0).DSN("root", "", name), addresses...)
 	execOnNode(t, nodes[0], insertStatement, tag, 1, 50)
 	all.Join()
 	all.Check()
