@@ -16,7 +16,7 @@ import (
 
 func TestNextOfOneSource(t *testing.T) {
 	for _, step := range []int64{1, 2, 3, 1000} {
-		s := newTestSequence(t, newMemorySource(step))
+		s := newTestSequence(t, newMemorySource(step), WithMaxWait(time.Hour))
 		if s.Tag() != testTag {
 			t.Errorf("Tag() = %q", s.Tag())
 		}
@@ -243,7 +243,7 @@ func TestCloseWhileTaking(t *testing.T) {
 		rounds = 10
 	}
 	for range rounds {
-		s := newTestSequence(t, newMemorySource(5))
+		s := newTestSequence(t, newMemorySource(5), WithMaxWait(time.Hour))
 		var takers sync.WaitGroup
 		var taken atomic.Int64
 		for range 4 {

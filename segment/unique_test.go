@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/leaktest"
@@ -239,7 +240,7 @@ func TestUniqueWithFaults(t *testing.T) {
 
 // What one goroutine takes from one source rises.
 func TestNumbersRise(t *testing.T) {
-	s := newTestSequence(t, newMemorySource(10))
+	s := newTestSequence(t, newMemorySource(10), WithMaxWait(time.Hour))
 	var before int64
 	var dst [7]int64
 	for range 1000 {

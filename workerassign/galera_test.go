@@ -165,7 +165,7 @@ func testDisconnectedNode(t *testing.T, c *mariadbtest.Cluster) {
 	if n := len(toOutside); n != 4 {
 		t.Fatalf("%d connections go to the node that left the cluster, want 4", n)
 	}
-	a := workerassign.NewDisposable(pool, workerassign.WithTimeout(10*time.Second), discardLog())
+	a := workerassign.NewDisposable(pool, workerassign.WithTimeout(time.Minute), discardLog())
 	seen := map[int64]bool{}
 	for range 12 {
 		l, err := a.Assign(context.Background(), workerassign.Request{})

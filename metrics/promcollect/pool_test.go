@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -75,7 +76,11 @@ func TestPoolOfRecycled(t *testing.T) {
 		}
 		defer g.Close()
 	}
-	registry := newRegistry(t, NewPoolCollector(pool))
+	var registry *prometheus.Registry
+	testkit.Eventually(t, "the pool is read within three seconds", func() bool {
+		registry = newRegistry(t, NewPoolCollector(pool))
+		return values(t, registry, "ringuid_pool_ok", "pool")[""] == 1
+	})
 	for name, want := range map[string]float64{"ringuid_pool_worker_ids": 1024, "ringuid_pool_worker_ids_remaining": 1021, "ringuid_pool_slots": 3, "ringuid_pool_slots_held": 3} {
 		if got := values(t, registry, name, "pool")[""]; got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)

@@ -152,7 +152,7 @@ func TestR3SlotFileProcessStopped(t *testing.T) {
 
 // leaseUntilLost extends a lease until it is lost, and then takes another.
 func leaseUntilLost(t *testing.T, path string) {
-	a := recycled.New(filestore.New(path), slotFileOptions...)
+	a := recycled.New(filestore.New(path), append(slotFileOptions, recycled.WithHorizon(time.Hour))...) // the pool's, which limits all grants
 	for lost := false; ; lost = true {
 		l, err := a.Assign(testkit.Patient(t), slotFileRequest(2))
 		if err != nil {

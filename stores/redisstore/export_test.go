@@ -1,8 +1,16 @@
 package redisstore
 
+import "time"
+
 // IgnoreHistory turns rule R7 off: the store reports the same history after a restart or a failover, and Write
 // does not compare it.
 func IgnoreHistory() Option { return option(func(s *Store) { s.ignoreHistory = true }) }
+
+// WithAcknowledgeTimeout sets how long the server waits for the acknowledgements of replicas, if the client's ReadTimeout is at least twice
+// that.
+func WithAcknowledgeTimeout(d time.Duration) Option {
+	return option(func(s *Store) { s.acknowledgeTimeout = d })
+}
 
 // scriptError is an error that a server has returned.
 type scriptError string

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// acknowledgeTimeout is how long the server waits for the acknowledgements of replicas, if the client's ReadTimeout is
+	// defaultAcknowledgeTimeout is how long the server waits for the acknowledgements of replicas, if the client's ReadTimeout is
 	// at least twice that.
-	acknowledgeTimeout = time.Second
+	defaultAcknowledgeTimeout = time.Second
 
 	// maxSends is how often a script that writes is sent: again only if the server has refused it without executing it.
 	maxSends = 6
@@ -67,7 +67,7 @@ func (s *Store) runWrite(ctx context.Context, script *redis.Script, keys []strin
 			if s.replicas >= 0 {
 				replicas, declared = s.replicas, " declared"
 			}
-			cmd := acknowledged(ctx, client, asking, replicas, func(p redis.Pipeliner) *redis.Cmd {
+			cmd := s.acknowledged(ctx, client, asking, replicas, func(p redis.Pipeliner) *redis.Cmd {
 				return send(ctx, p, keys, append([]any{strconv.FormatInt(replicas, 10) + declared}, args...)...)
 			})
 			kind, detail, _ := strings.Cut(serverText(cmd.Err()), " ")
@@ -112,8 +112,8 @@ func redirected(detail, from string) string {
 
 // acknowledged sends a script and WAIT in one pipeline, on one connection: WAIT counts the replicas that have acknowledged
 // what its connection has written.
-func acknowledged(ctx context.Context, client *redis.Client, asking bool, replicas int64, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
-	timeout := acknowledgeTimeout
+func (s *Store) acknowledged(ctx context.Context, client *redis.Client, asking bool, replicas int64, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+	timeout := s.acknowledgeTimeout
 	if read := client.Options().ReadTimeout; read > 0 {
 		timeout = max(min(timeout, read/2), time.Millisecond) // WAIT with 0 would wait forever
 	}

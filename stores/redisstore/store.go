@@ -47,6 +47,8 @@ type Store struct {
 
 	needed atomic.Int64 // how many replicas must acknowledge a write, as the last script has reported it
 
+	acknowledgeTimeout time.Duration // longer in tests whose servers may be slow
+
 	// ignoreHistory makes the store forget rule R7, in tests that show what the rule prevents.
 	ignoreHistory bool
 }
@@ -91,7 +93,7 @@ func WithReplicas(n int) Option {
 // caller closes the client after the generators.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	s := &Store{
-		client: client, pool: DefaultPool, failoverGap: defaultFailoverGap, replicas: -1,
+		client: client, pool: DefaultPool, failoverGap: defaultFailoverGap, replicas: -1, acknowledgeTimeout: defaultAcknowledgeTimeout,
 		read: redis.NewScript(readScript), write: redis.NewScript(primaryScript + writeScript),
 		take: redis.NewScript(primaryScript + tagsScript + takeScript), createTag: redis.NewScript(primaryScript + tagsScript + createTagScript),
 	}

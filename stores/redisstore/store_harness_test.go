@@ -20,9 +20,9 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
 
-// connect returns a client that is closed at the end of the test.
+// connect returns a client that is closed at the end of the test. A server whose disk is slow may answer after many seconds.
 func connect(t testing.TB, address string) *goredis.Client {
-	c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetryBackoff: 50 * time.Millisecond})
+	c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetryBackoff: 50 * time.Millisecond, ReadTimeout: 20 * time.Second})
 	t.Cleanup(func() { c.Close() })
 	return c
 }

@@ -34,7 +34,7 @@ func harness(t *testing.T) storetest.Harness {
 				servers.declare(name)
 			}
 			last = name
-			return redisstore.New(connect(tb, p.Address()), redisstore.WithPool(name))
+			return redisstore.New(connect(tb, p.Address()), redisstore.WithPool(name), redisstore.WithAcknowledgeTimeout(time.Minute))
 		},
 		Slots: assigntest.Faults{
 			Kill: kill, Start: start, Pause: pause, Resume: resume, LoseWrites: loseWrites,

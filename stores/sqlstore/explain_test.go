@@ -75,7 +75,7 @@ func TestSlotTableStatements(t *testing.T) {
 				call func() error
 			}{
 				{"Assign that adds a slot", 5, func() (err error) { l, err = r.Assign(t.Context(), leasetest.Request(1024)); return err }},
-				{"Reserve", 3, func() error { _, err := l.Reserve(t.Context(), time.Now().Add(time.Second)); return err }},
+				{"Reserve", 3, func() error { _, err := l.Reserve(t.Context(), time.Now().Add(30*time.Second)); return err }},
 				{"Reserve without a change", 1, func() error { _, err := l.Reserve(t.Context(), time.Now()); return err }},
 				{"Release", 3, func() error { return l.Release(t.Context(), time.Time{}) }},
 				{"Assign", 3, func() (err error) { l, err = r.Assign(t.Context(), leasetest.Request(1024)); return err }},

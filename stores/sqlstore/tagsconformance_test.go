@@ -73,7 +73,7 @@ func TestTableConformance(t *testing.T) {
 					}
 					db := sql.OpenDB(server)
 					tb.Cleanup(func() { db.Close() })
-					return sqlstore.New(db, sqlstore.WithAttemptTimeout(3*time.Second))
+					return sqlstore.New(db, sqlstore.WithAttemptTimeout(20*time.Second))
 				},
 				FoldsTags: tt.folds,
 				Faults: segmenttest.Faults{

@@ -62,7 +62,7 @@ func (o *opened) store(tb testing.TB, root string) *Store {
 	if root != o.root {
 		o.root, o.conns = root, nil
 	}
-	conn := dialShort(tb, o.address)
+	conn := dialCase(tb, o.address)
 	o.conns = append(o.conns, conn)
 	return New(conn, WithPath(root))
 }

@@ -1,6 +1,7 @@
 package zookeeperstore
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -47,6 +48,18 @@ func dial(tb testing.TB, servers ...string) *zk.Conn {
 func dialShort(tb testing.TB, servers ...string) *zk.Conn {
 	tb.Helper()
 	return dialFor(tb, shortSessionTimeout, servers)
+}
+
+// faultCase is in the names of the cases of suites in which the server is killed, or does not answer.
+var faultCase = regexp.MustCompile("Killed|Restart|Paused|Lost")
+
+// dialCase is dial or dialShort, for a case of a suite.
+func dialCase(tb testing.TB, servers ...string) *zk.Conn {
+	tb.Helper()
+	if faultCase.MatchString(tb.Name()) {
+		return dialShort(tb, servers...)
+	}
+	return dial(tb, servers...)
 }
 
 func dialFor(tb testing.TB, timeout time.Duration, servers []string) *zk.Conn {
@@ -105,7 +118,7 @@ func TestRecycled(t *testing.T) {
 	const bound = 500 * time.Millisecond
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return slottest.New(tb, New(dialShort(tb, p.Address()), WithPath("/tests/"+pool)),
+			return slottest.New(tb, New(dialCase(tb, p.Address()), WithPath("/tests/"+pool)),
 				recycled.WithClockBound(bound), recycled.WithSkew(bound))
 		},
 		Faults:    f,

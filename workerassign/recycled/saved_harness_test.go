@@ -76,12 +76,14 @@ func (s *savedTest) request() workerassign.Request {
 }
 
 func (s *savedTest) recycled(opts ...Option) *Assigner {
-	return New(s.store, append([]Option{quiet, WithTimeout(5 * time.Second), WithHorizon(25 * time.Hour)}, opts...)...)
+	return New(s.store, append([]Option{quiet, WithTimeout(10 * time.Minute), WithHorizon(25 * time.Hour)}, opts...)...)
 }
 
 // newSaved returns an assigner like another process has it.
 func (s *savedTest) newSaved(opts ...SavedOption) *saved {
-	return Saved(s.recycled(), s.path, opts...).(*saved)
+	a := Saved(s.recycled(), s.path, opts...).(*saved)
+	a.storeTimeout = 10 * time.Minute // the faults of the store do not hang, and the disk may be slow
+	return a
 }
 
 func (s *savedTest) mustAssign(a workerassign.Assigner) *savedLease {

@@ -81,8 +81,8 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Optio
 // start starts the server that was killed again. The history is a number of seconds.
 func (s *slotServer) start(testing.TB) {
 	time.Sleep(time.Until(s.started.Add(1100 * time.Millisecond)))
-	s.started = time.Now()
 	s.servers[0].Restart()
+	s.started = time.Now() // or earlier
 }
 
 // faults returns the faults of a single server.

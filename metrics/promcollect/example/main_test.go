@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/uid"
 )
@@ -45,10 +47,19 @@ func TestService(t *testing.T) {
 			t.Errorf("GET /uid = %v, %v", id, err)
 		}
 	}
-	for _, want := range []string{"1\n", "2\n"} {
-		if n := get("/numbers/books", http.StatusOK); n != want {
-			t.Errorf("GET /numbers/books = %q, want %q", n, want)
+	testkit.Retry(t, "the tag has numbers", func() error { // a call waits for the file for three seconds at most
+		response, err := client.Get("http://" + listener.Addr().String() + "/numbers/books")
+		if err != nil {
+			return err
 		}
+		defer response.Body.Close()
+		if body, err := io.ReadAll(response.Body); string(body) != "1\n" {
+			return fmt.Errorf("GET /numbers/books = %q, %v, want 1", body, err)
+		}
+		return nil
+	})
+	if n := get("/numbers/books", http.StatusOK); n != "2\n" {
+		t.Errorf("GET /numbers/books = %q, want 2", n)
 	}
 	text := get("/metrics", http.StatusOK)
 	for _, line := range []string{`ringuid_uid_issued_total{generator="orders"} 3`, `ringuid_segment_taken_total{sequence="numbers",tag="books"} 2`, `ringuid_uid_ok{generator="orders"} 1`} {

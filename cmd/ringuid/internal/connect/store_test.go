@@ -62,7 +62,7 @@ func use(t *testing.T, s *connect.Store, text string) {
 	if status, output := tag(create...); status != 0 || output != fmt.Sprintf("The tag \"orders\" was created in %s: its first number is 7.\n", s) {
 		t.Fatalf("ringuid tag create: %d, %q", status, output)
 	}
-	q, err := segment.New(ctx, s.Source(), "orders")
+	q, err := segment.New(ctx, s.Source(), "orders", segment.WithMaxWait(time.Minute), segment.WithTryTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -206,22 +206,26 @@ func (c *blockClient) takeUntil(s *blockServer, n int) (taken int) {
 
 // Without numbers that have not expired, a call ends with an error that says so, after requests with pauses.
 func expireOnTheirWay(t *testing.T, start startClient) {
-	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		if n < 100 {
-			fmt.Fprint(w, `{"first":"1","count":100,"expires_in":0.000001}`)
-			return
-		}
-		sendBlock(w, n) // ends a call that does not end
-	})
-	c := start(s, 3*time.Second)                                          // more than the machine ever stands still
-	testkit.Eventually(t, "an error with the word expired", func() bool { // a busy machine may have no answer within three seconds
-		number, problem := c.take(1)
+	for timeout := 3 * time.Second; ; timeout *= 2 { // a busy machine may have no answer in that time
+		s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			if n < 1000 {
+				fmt.Fprint(w, `{"first":"1","count":100,"expires_in":0.000001}`)
+				return
+			}
+			sendBlock(w, n) // ends a call that does not end
+		})
+		number, problem := start(s, timeout).take(1)
 		if problem == "" {
 			t.Fatalf("the number is %d; want an error", number)
 		}
-		return strings.Contains(problem, "expired")
-	})
-	s.wantPauses(t, 1, len(s.requests())-1)
+		if strings.Contains(problem, "expired") {
+			s.wantPauses(t, 1, len(s.requests())-1)
+			return
+		}
+		if timeout > patient {
+			t.Fatalf("the error is %q; want one with the word expired", problem)
+		}
+	}
 }
 
 // Neither what is left of a block nor the next block is used when it has expired.

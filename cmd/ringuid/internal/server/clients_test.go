@@ -202,7 +202,7 @@ func takeInGo(ctx context.Context, set *uniq.Set, file, tag string, layout bitsa
 		}
 		return err
 	}
-	q, err := segment.New(ctx, filestore.New(file), tag)
+	q, err := segment.New(ctx, filestore.New(file), tag, segment.WithMaxWait(time.Minute), segment.WithTryTimeout(time.Minute))
 	for err == nil && count > 0 {
 		var r segment.Range
 		if r, err = q.Claim(ctx, 1000); err == nil {
@@ -210,7 +210,9 @@ func takeInGo(ctx context.Context, set *uniq.Set, file, tag string, layout bitsa
 		}
 	}
 	if q != nil {
-		err = errors.Join(err, q.Close())
+		if closeErr := q.Close(); !errors.Is(closeErr, segment.ErrBusy) { // a slow disk
+			err = errors.Join(err, closeErr)
+		}
 	}
 	return err
 }

@@ -254,7 +254,7 @@ func TestClientExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, withToken := range []bool{false, true} {
-		args := []string{"--store", file, "--listen", "127.0.0.1:0", "--drain", "0s"}
+		args := []string{"--store", file, "--listen", "127.0.0.1:0", "--drain", "0s", "--request-timeout", "2m", "--write-timeout", "3m"}
 		if withToken {
 			args = append(args, "--tag-store", file, "--token-file", tokenFile)
 		}

@@ -60,7 +60,7 @@ func startChromium(t *testing.T) context.Context {
 	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
+	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithBrowserOption(chromedp.WithDialTimeout(patience)))
 	t.Cleanup(func() {
 		chromedp.Cancel(ctx)
 		cancel()
@@ -219,9 +219,8 @@ func testPage(t *testing.T, b *browser) {
 	if text := eval[string](b, `document.querySelector("#failures td:nth-child(5)").textContent`); !strings.Contains(text, "connection refused") {
 		t.Errorf("the last failure is %q", text)
 	}
-	if first := eval[string](b, `document.querySelector("#tags td").textContent`); first != "orders" {
-		t.Errorf("the first tag is %q", first)
-	}
+	testkit.Eventually(t, "orders has issued more than invoices", func() bool { return s.get("/v1/segment/orders?n=1000").status == http.StatusOK })
+	b.waitFor(`document.querySelector("#tags td").textContent == "orders"`)
 
 	// By keyboard: to the field by Tab, a UID, Enter.
 	id, err := g.Next()
@@ -327,7 +326,7 @@ func (b *browser) photograph(directory, prefix string) {
 // the server is still ready, and says why it is not connected.
 func testPageStore(t *testing.T, b *browser) {
 	store := assigntest.NewMemory(assigntest.WithNoLoss())
-	directory, reserve := os.Getenv("RINGUID_SCREENSHOTS"), 8*time.Second
+	directory, reserve := os.Getenv("RINGUID_SCREENSHOTS"), 16*time.Second
 	if directory != "" {
 		reserve = time.Minute
 	}
@@ -352,8 +351,8 @@ func testPageStore(t *testing.T, b *browser) {
 		}
 	}
 	store.SetFaults(func(assigntest.Op) assigntest.Fault { return assigntest.LoseRequest })
-	b.waitFor(`document.getElementById("state").className == "badge warn" && document.getElementById("state").textContent == "ready, but the store does not answer"`)
-	b.waitFor(`document.getElementById("why").checkVisibility() && document.getElementById("why").textContent.includes("does not extend the lease")`)
+	b.waitFor(`document.getElementById("state").className == "badge warn" && document.getElementById("state").textContent == "ready, but the store does not answer"
+		&& document.getElementById("why").checkVisibility() && document.getElementById("why").textContent.includes("does not extend the lease")`)
 	if directory != "" {
 		b.photograph(directory, "store-")
 	}

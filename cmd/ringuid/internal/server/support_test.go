@@ -45,7 +45,7 @@ func newSequences(t testing.TB) *segment.Tags {
 			t.Fatal(err)
 		}
 	}
-	tags, err := segment.NewTags(source, segment.WithLogger(slog.New(slog.DiscardHandler)))
+	tags, err := segment.NewTags(source, segment.WithMaxWait(patience), segment.WithTryTimeout(patience), segment.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
