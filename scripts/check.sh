@@ -15,7 +15,7 @@ for module; do
 	step "go vet in $module"
 	(cd "$module" && go vet ./...)
 	step "staticcheck in $module"
-	(cd "$module" && GOGC=400 tool staticcheck ./...)
+	(cd "$module" && GOGC=800 tool staticcheck ./...)
 	[ "$module" = . ] || continue
 	step gofmt
 	unformatted=$(gofmt -l .)

@@ -92,7 +92,7 @@ mkdir "$run/cache"
 
 # More than half of the time goes into compiling. Without debug information, with a heap that grows further between two garbage
 # collections, and without inlining in the modules of others, which are not under test, it takes a third less.
-printf '#!/bin/sh\nGOGC=400 exec "$@"\n' >"$run/tool"
+printf '#!/bin/sh\nGOGC=800 exec "$@"\n' >"$run/tool"
 chmod 755 "$run/tool"
 GOFLAGS="${GOFLAGS-} -toolexec=$run/tool"
 if [ -n "${RINGUID_FULL-}" ]; then # its benchmarks measure peers, too
