@@ -37,6 +37,7 @@ case $outside in
 	;;
 esac
 run=$(mktemp -d "$outside/ru.XXXXXX") # short, because the path of a socket must be short
+run=$(cd "$run" && pwd -P)
 chmod 755 "$run"
 # On ext4, creating a file soon after many were deleted is slow. With this attribute, new directories are in other block groups.
 chattr +T "$run" 2>/dev/null || true

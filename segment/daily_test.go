@@ -84,7 +84,8 @@ func TestDailyClose(t *testing.T) {
 	for round := range 300 {
 		var clock testClock
 		clock.offset.Store(int64(time.Until(time.Now().Truncate(24*time.Hour)) + 12*time.Hour))
-		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "orders", 10, time.UTC, quietOption(), segment.WithMaxWait(time.Hour), segment.WithClock(clock.now))
+		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "orders", 10, time.UTC, quietOption(), segment.WithClock(clock.now),
+			segment.WithMaxWait(longWait))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,9 @@ func stripes(count int) (*segment.Group, []*segmenttest.Memory) {
 	return segment.NewGroup(all...), stores
 }
 
+// longWait is how long a take waits in tests: not longer, because a scheduled padding repairs a lost wake-up after 30 seconds.
+const longWait = 20 * time.Second
+
 // quietOption lets a Sequence, a Tags or a Daily log nothing.
 func quietOption() segment.Option { return segment.WithLogger(slog.New(slog.DiscardHandler)) }
 

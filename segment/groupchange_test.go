@@ -6,7 +6,6 @@ import (
 	"math"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -23,7 +22,8 @@ func TestGroupChangeCount(t *testing.T) {
 			var seen uniq.Set
 			var wg sync.WaitGroup
 			for range 4 {
-				s, err := segment.New(t.Context(), old, "x", quietOption(), segment.WithMaxWait(time.Hour), segment.WithStepPolicy(segment.FixedStep{}), segment.WithTakePolicy(ringbuffer.CallerPads))
+				s, err := segment.New(t.Context(), old, "x", quietOption(), segment.WithMaxWait(longWait), segment.WithStepPolicy(segment.FixedStep{}),
+					segment.WithTakePolicy(ringbuffer.CallerPads))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,7 +51,7 @@ func TestGroupChangeCount(t *testing.T) {
 			}
 			g, _ := stripes(counts[1])
 			create(t, g, "x", segment.TagConfig{Step: 5, Start: (greatest + 1) * int64(counts[0])})
-			s, err := segment.New(t.Context(), g, "x", quietOption(), segment.WithMaxWait(time.Hour))
+			s, err := segment.New(t.Context(), g, "x", quietOption(), segment.WithMaxWait(longWait))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,7 @@ func TestLocal(t *testing.T) {
 		if test.stride > 1 {
 			src = stripesInMemory{memory, test.stride}
 		}
-		l := newTestSequence(t, src, WithMaxWait(time.Hour)).Local()
+		l := newTestSequence(t, src, WithMaxWait(longWait)).Local()
 		for i := range test.count {
 			next := l.Next
 			if i%2 == 1 {

@@ -16,7 +16,7 @@ import (
 
 func TestNextOfOneSource(t *testing.T) {
 	for _, step := range []int64{1, 2, 3, 1000} {
-		s := newTestSequence(t, newMemorySource(step), WithMaxWait(time.Hour))
+		s := newTestSequence(t, newMemorySource(step), WithMaxWait(longWait))
 		if s.Tag() != testTag {
 			t.Errorf("Tag() = %q", s.Tag())
 		}
@@ -214,7 +214,7 @@ func TestClose(t *testing.T) {
 // Close ends waiting calls and a call of the source.
 func TestCloseEndsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := newEmptySequence(t, hang, WithMaxWait(time.Hour), WithTryTimeout(time.Hour))
+		s, _ := newEmptySequence(t, hang, WithMaxWait(longWait), WithTryTimeout(time.Hour))
 		var waiting sync.WaitGroup
 		for range 8 {
 			waiting.Go(func() {
@@ -243,7 +243,7 @@ func TestCloseWhileTaking(t *testing.T) {
 		rounds = 10
 	}
 	for range rounds {
-		s := newTestSequence(t, newMemorySource(5), WithMaxWait(time.Hour))
+		s := newTestSequence(t, newMemorySource(5), WithMaxWait(longWait))
 		var takers sync.WaitGroup
 		var taken atomic.Int64
 		for range 4 {

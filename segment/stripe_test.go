@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
@@ -132,7 +131,7 @@ func TestStripeNumbers(t *testing.T) {
 			}
 			// A Sequence refuses or hands out the same numbers, up to those that it can encode.
 			m.SetCounter(tag, top/2-2)
-			seq, err := segment.New(t.Context(), s, "x", segment.WithMaxWait(time.Hour))
+			seq, err := segment.New(t.Context(), s, "x", segment.WithMaxWait(longWait))
 			if err != nil {
 				t.Fatal(err)
 			}

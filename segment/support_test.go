@@ -7,12 +7,16 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
 // testTag is the tag of a memorySource.
 const testTag = "orders"
+
+// longWait is how long a take waits in tests: not longer, because a scheduled padding repairs a lost wake-up after 30 seconds.
+const longWait = 20 * time.Second
 
 // memorySource is a Source of one tag in memory that fulfills the contract of Source, unless before makes it fail.
 type memorySource struct {

@@ -22,7 +22,7 @@ func TestTagsClose(t *testing.T) {
 	for round := range 200 {
 		m := segmenttest.NewMemory()
 		m.SetFaults(func(segmenttest.Op) segmenttest.Fault { runtime.Gosched(); return segmenttest.NoFault })
-		tags, err := segment.NewTags(m, quietOption(), segment.WithMaxWait(time.Hour), segment.WithCreate(segment.TagConfig{Step: 1}))
+		tags, err := segment.NewTags(m, quietOption(), segment.WithMaxWait(longWait), segment.WithCreate(segment.TagConfig{Step: 1}))
 		if err != nil {
 			t.Fatal(err)
 		}

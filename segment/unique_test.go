@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/leaktest"
@@ -240,7 +239,7 @@ func TestUniqueWithFaults(t *testing.T) {
 
 // What one goroutine takes from one source rises.
 func TestNumbersRise(t *testing.T) {
-	s := newTestSequence(t, newMemorySource(10), WithMaxWait(time.Hour))
+	s := newTestSequence(t, newMemorySource(10), WithMaxWait(longWait))
 	var before int64
 	var dst [7]int64
 	for range 1000 {

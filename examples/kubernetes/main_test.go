@@ -180,7 +180,7 @@ func (p *pod) end() {
 		p.t.Fatal(err)
 	}
 	<-p.ended
-	if err := p.Wait(); err != nil && !strings.Contains(p.output, "was not released") { // within five seconds
+	if err := p.Wait(); err != nil && !regexp.MustCompile(`worker ID \d+ was not released: .*no answer within`).MatchString(p.output) {
 		p.t.Errorf("%s ended with %v", p.name, err)
 	}
 }

@@ -152,7 +152,8 @@ func TestR3SlotFileProcessStopped(t *testing.T) {
 
 // leaseUntilLost extends a lease until it is lost, and then takes another.
 func leaseUntilLost(t *testing.T, path string) {
-	a := recycled.New(filestore.New(path), append(slotFileOptions, recycled.WithHorizon(time.Hour))...) // the pool's, which limits all grants
+	// It creates the pool, whose horizon limits all grants.
+	a := recycled.New(filestore.New(path), append(slotFileOptions, recycled.WithHorizon(time.Hour))...)
 	for lost := false; ; lost = true {
 		l, err := a.Assign(testkit.Patient(t), slotFileRequest(2))
 		if err != nil {

@@ -51,7 +51,7 @@ func dialShort(tb testing.TB, servers ...string) *zk.Conn {
 }
 
 // faultCase is in the names of the cases of suites in which the server is killed, or does not answer.
-var faultCase = regexp.MustCompile("Killed|Restart|Paused|Lost")
+var faultCase = regexp.MustCompile("Killed|Restart|Paused|(Requests|Replies|RepliesOfCreateTag|Tags)Lost|WritesLost$")
 
 // dialCase is dial or dialShort, for a case of a suite.
 func dialCase(tb testing.TB, servers ...string) *zk.Conn {

@@ -64,8 +64,8 @@ func (c *Cluster) start(library string, flags []string) error {
 		addresses = append(addresses, node.AddressOf(1))
 	}
 	for i, node := range c.nodes {
-		// With these timeouts the cluster notices within about six seconds that a node has crashed,
-		// instead of fifteen. What a node has recovered of its cache after a kill can be damaged, and no node that gets it can join.
+		// The cluster notices within about six seconds that a node has crashed, or has not answered for so long. On a busy machine
+		// nodes do not answer for seconds. What a node has recovered of its cache after a kill can be damaged, and no node that gets it can join.
 		provider := fmt.Sprintf("gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=8M;gcache.recover=no;"+
 			"evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT5S;evs.inactive_timeout=PT10S",
 			node.AddressOf(1), node.AddressOf(2))

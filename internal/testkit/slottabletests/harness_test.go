@@ -82,7 +82,7 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Optio
 func (s *slotServer) start(testing.TB) {
 	time.Sleep(time.Until(s.started.Add(1100 * time.Millisecond)))
 	s.servers[0].Restart()
-	s.started = time.Now() // or earlier
+	s.started = time.Now() // it has started now or earlier
 }
 
 // faults returns the faults of a single server.

@@ -53,8 +53,12 @@ func TestService(t *testing.T) {
 			return err
 		}
 		defer response.Body.Close()
-		if body, err := io.ReadAll(response.Body); string(body) != "1\n" {
-			return fmt.Errorf("GET /numbers/books = %q, %v, want 1", body, err)
+		body, err := io.ReadAll(response.Body)
+		if response.StatusCode == http.StatusServiceUnavailable {
+			return fmt.Errorf("GET /numbers/books: %q", body)
+		}
+		if err != nil || response.StatusCode != http.StatusOK || string(body) != "1\n" {
+			t.Fatalf("GET /numbers/books: status %d, %q, %v; want 1", response.StatusCode, body, err)
 		}
 		return nil
 	})

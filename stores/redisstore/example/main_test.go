@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -16,16 +17,19 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A start that begins within seconds after the one before takes another worker ID, because the time up to which that one was used has
-	// not come.
-	testkit.Eventually(t, "a start shows a worker ID that is free", func() bool {
+	// not come yet.
+	testkit.Retry(t, "a start shows a worker ID that is free", func() error {
 		var out strings.Builder
 		if err := run(&out, server.Address(), "example", false); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(out.String(), "is held by process "); n != 1 || !strings.Contains(out.String(), "10000 UIDs from ") {
-			t.Errorf("the output is %q; want 10000 UIDs, and one worker ID that is held", out.String())
+			t.Fatalf("the output is %q; want 10000 UIDs, and one worker ID that is held", out.String())
 		}
-		return strings.Contains(out.String(), " is free; it was used up to ")
+		if !strings.Contains(out.String(), " is free; it was used up to ") {
+			return errors.New(out.String())
+		}
+		return nil
 	})
 	server.Kill()
 	if err := run(&strings.Builder{}, server.Address(), "{", true); err == nil || !strings.Contains(err.Error(), "no braces") {

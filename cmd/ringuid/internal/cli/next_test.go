@@ -12,7 +12,14 @@ import (
 )
 
 // takeIDs returns the UIDs that a command line prints, each of which must be one.
-func takeIDs(t *testing.T, env []string, args ...string) (ids []uid.ID) {
+func takeIDs(t *testing.T, env []string, args ...string) []uid.ID {
+	t.Helper()
+	ids, _ := takeInTime(t, env, args...)
+	return ids
+}
+
+// takeInTime is takeIDs. It also reports whether the worker ID was released in time.
+func takeInTime(t *testing.T, env []string, args ...string) (ids []uid.ID, inTime bool) {
 	t.Helper()
 	r := run(t, "", env, append([]string{"next"}, args...)...)
 	if r.status != exitOK || r.stderr != "" {
@@ -25,7 +32,7 @@ func takeIDs(t *testing.T, env []string, args ...string) (ids []uid.ID) {
 		}
 		ids = append(ids, id)
 	}
-	return ids
+	return ids, !r.isLate
 }
 
 // UIDs of several runs differ, from each kind of file, and for few and for many.
@@ -33,9 +40,9 @@ func TestNext(t *testing.T) {
 	state := t.TempDir()
 	env := []string{"XDG_STATE_HOME=" + state}
 	for _, args := range [][]string{nil, {"--store", filepath.Join(state, "worker")}, {"--store", "file:" + filepath.Join(state, "slots") + "?assign=recycled"}} {
-		seen := map[uid.ID]bool{}
+		seen, released := map[uid.ID]bool{}, 0
 		for _, n := range []int{1, 1, 1000, 20000, 1} {
-			ids := takeIDs(t, env, append([]string{"-n", strconv.Itoa(n)}, args...)...)
+			ids, inTime := takeInTime(t, env, append([]string{"-n", strconv.Itoa(n)}, args...)...)
 			if len(ids) != n {
 				t.Fatalf("%q: %d UIDs, want %d", args, len(ids), n)
 			}
@@ -45,6 +52,12 @@ func TestNext(t *testing.T) {
 				}
 				seen[id] = true
 			}
+			if inTime {
+				released++
+			}
+		}
+		if released == 0 {
+			t.Errorf("%q: no worker ID was released in time", args)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 type result struct {
 	status         int
 	stdout, stderr string
+	isLate         bool // a worker ID was not released in time; stderr has no line about it
 }
 
 // run runs a command line. env has the variables of the environment, as NAME=value; the state is in a directory of the test.
@@ -48,12 +49,12 @@ func runReading(t *testing.T, stdin io.Reader, env []string, args ...string) res
 		asks = true
 	}
 	status := a.execute(args)
-	return result{status, stdout.String(), notReleased.ReplaceAllString(stderr.String(), "")}
+	return result{status, stdout.String(), late.ReplaceAllString(stderr.String(), ""), late.MatchString(stderr.String())}
 }
 
-// notReleased is what a command says if its store has not released a worker ID within five seconds, because the disk is slow: it has
-// succeeded nevertheless.
-var notReleased = regexp.MustCompile(`(?m)^.*(was not released|was not given back).*context deadline exceeded.*\n`)
+// late is what a command says if its store has not released a worker ID within five seconds, because the disk is slow: it has succeeded
+// nevertheless.
+var late = regexp.MustCompile(`(?m)^.*(was not released|was not given back).*(context deadline exceeded|no answer within|still running after).*\n`)
 
 // fails checks that a command line fails with a status, prints nothing on standard output, and says the text.
 func fails(t *testing.T, status int, text string, env []string, args ...string) {

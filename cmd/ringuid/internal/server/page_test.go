@@ -219,7 +219,9 @@ func testPage(t *testing.T, b *browser) {
 	if text := eval[string](b, `document.querySelector("#failures td:nth-child(5)").textContent`); !strings.Contains(text, "connection refused") {
 		t.Errorf("the last failure is %q", text)
 	}
-	testkit.Eventually(t, "orders has issued more than invoices", func() bool { return s.get("/v1/segment/orders?n=1000").status == http.StatusOK })
+	testkit.Eventually(t, "orders has issued more than invoices", func() bool {
+		return s.get("/v1/segment/orders?n=1000").status == http.StatusOK
+	})
 	b.waitFor(`document.querySelector("#tags td").textContent == "orders"`)
 
 	// By keyboard: to the field by Tab, a UID, Enter.

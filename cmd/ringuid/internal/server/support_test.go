@@ -45,7 +45,8 @@ func newSequences(t testing.TB) *segment.Tags {
 			t.Fatal(err)
 		}
 	}
-	tags, err := segment.NewTags(source, segment.WithMaxWait(patience), segment.WithTryTimeout(patience), segment.WithLogger(slog.New(slog.DiscardHandler)))
+	tags, err := segment.NewTags(source, segment.WithLogger(slog.New(slog.DiscardHandler)), segment.WithMaxWait(patience),
+		segment.WithTryTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

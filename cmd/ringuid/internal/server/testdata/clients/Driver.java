@@ -8,7 +8,7 @@ import java.util.List;
  */
 public final class Driver {
     public static void main(String[] args) throws Exception {
-        RingUID client = new RingUID(args[0], args[1].isEmpty() ? null : args[1], Integer.parseInt(args[2]), null, Duration.ofSeconds(600));
+        RingUID client = new RingUID(args[0], args[1].isEmpty() ? null : args[1], Integer.parseInt(args[2]), null, Duration.ofSeconds(300));
         long count = Long.parseLong(args[3]);
         int threads = Integer.parseInt(args[4]);
         if (threads == 0) {

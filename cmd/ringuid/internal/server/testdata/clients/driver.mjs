@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 
 const [directory, url, tag, size, count, tasks] = process.argv.slice(2);
 const { Client } = await import(pathToFileURL(`${directory}/ringuid.mjs`));
-const client = new Client(url, { tag: tag || undefined, size: Number(size), timeout: 600_000 });
+const client = new Client(url, { tag: tag || undefined, size: Number(size), timeout: 300_000 });
 const print = (first, n) => { if (n > 0n) process.stdout.write(`${first} 1 ${n}\n`); };
 const take = async () => {
   let first = 0n, n = 0n;

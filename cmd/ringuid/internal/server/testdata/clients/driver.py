@@ -9,7 +9,7 @@ sys.path.insert(0, sys.argv[1])
 import ringuid
 
 url, tag, size, count, threads = sys.argv[2], sys.argv[3] or None, *map(int, sys.argv[4:7])
-client = ringuid.Client(url, tag, size, timeout=600)
+client = ringuid.Client(url, tag, size, timeout=300)
 if threads == 0:
     client.next()
     begin, left = time.perf_counter_ns(), count
