@@ -3,11 +3,13 @@ package mariadbtest_test
 import (
 	"testing"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 )
 
 // A cluster replicates rows, and a killed node joins it again.
 func TestGalera(t *testing.T) {
+	testkit.Full(t, "only tests in full size use a cluster")
 	c := mariadbtest.StartGalera(t, 3)
 	name, db := c.Database("CREATE TABLE t (n INT PRIMARY KEY);")
 	db.MustExec("INSERT INTO t VALUES (1)")
