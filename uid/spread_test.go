@@ -27,7 +27,7 @@ func TestSpreadFirst(t *testing.T) {
 			seen[first]++
 		}
 		for first, n := range seen { // 64 ± 8 are expected
-			if n < 64-6*8 || n > 64+9*8 { // of all numbers, one run in 10⁸ has one beyond these bounds
+			if n < 64-6*8 || n > 64+9*8 { // beyond these bounds in one run of 10⁸
 				t.Errorf("%d bits: %d of %d units begin at %d", bits, n, 64<<bits, first)
 			}
 		}
