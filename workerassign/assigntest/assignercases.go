@@ -175,12 +175,12 @@ func testClockSkew(t *assignerTest) {
 	const late = 2 * time.Second // how much later the store's clock may be read than that of the host
 	margin := t.h.ClockBound + late
 	for _, ahead := range []time.Duration{24 * time.Hour, -24 * time.Hour, t.h.HostBound + margin, -t.h.HostBound - margin} {
-		l, err, took := t.assignAhead(a, ahead)
+		l, took, err := t.assignAhead(a, ahead)
 		for range 20 {
 			if errors.Is(err, recycled.ErrClockSkew) || took < late {
 				break
 			}
-			l, err, took = t.assignAhead(a, ahead)
+			l, took, err = t.assignAhead(a, ahead)
 		}
 		if !errors.Is(err, recycled.ErrClockSkew) {
 			t.Errorf("rule R8 is broken: a host whose clock differs by %v got the lease %v and the error %v; want an error that wraps ErrClockSkew", ahead, l, err)
@@ -189,12 +189,12 @@ func testClockSkew(t *assignerTest) {
 }
 
 // assignAhead takes a lease for a host whose clock is ahead of this one's. It returns how long that took.
-func (t *assignerTest) assignAhead(a workerassign.Assigner, ahead time.Duration) (l workerassign.Lease, err error, took time.Duration) {
+func (t *assignerTest) assignAhead(a workerassign.Assigner, ahead time.Duration) (l workerassign.Lease, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 	defer cancel()
 	begin := time.Now()
 	l, err = a.Assign(ctx, t.request(ahead))
-	return l, err, time.Since(begin)
+	return l, time.Since(begin), err
 }
 
 // Assign with a context that has ended returns an error, or a lease that is as good as any.
