@@ -26,7 +26,7 @@ func testOneLease(t *assignerTest) {
 	l.mustReserve(-time.Hour) // grants nothing new, and takes nothing back
 	l.mustReserve(6 * time.Second)
 	id := l.WorkerID()
-	if err := l.release(time.Now()); err != nil {
+	if err := l.release(l.passed()); err != nil {
 		t.Fatalf("Release: %v", err)
 	}
 	if err := l.Release(context.Background(), time.Now()); err != nil {

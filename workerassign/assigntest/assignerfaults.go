@@ -39,12 +39,7 @@ func (t *assignerTest) extend(leases []*lease) {
 			l.abandon()
 			continue
 		}
-		// The generator has used what has passed, and not more than it was granted.
-		used := time.Now()
-		if used.After(l.granted) {
-			used = l.granted
-		}
-		if err := l.release(used); err != nil {
+		if err := l.release(l.passed()); err != nil {
 			t.Logf("%s: Release: %v", l.name, err)
 		}
 	}
@@ -120,7 +115,7 @@ func testAssignerClockStep(t *assignerTest) {
 	before := t.takeSome(a, "before the step", time.Second)
 	for n, l := range before {
 		if n%2 == 0 {
-			if err := l.release(time.Now()); err != nil {
+			if err := l.release(l.passed()); err != nil {
 				t.Fatalf("Release: %v", err)
 			}
 		}

@@ -194,6 +194,14 @@ func (l *lease) mustReserve(ahead time.Duration) {
 	}
 }
 
+// passed returns the end of the time that a generator has used: what has passed, and not more than it was granted.
+func (l *lease) passed() time.Time {
+	if now := time.Now(); now.Before(l.granted) {
+		return now
+	}
+	return l.granted
+}
+
 // release releases the lease; it has used the time before used. It returns the error of Release.
 func (l *lease) release(used time.Time) error {
 	l.used(used)
