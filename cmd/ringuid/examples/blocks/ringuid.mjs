@@ -6,6 +6,8 @@
 //
 // Copy this file. It requires Node.js 18 and nothing else. If a running process is copied, for example by CRIU or with its machine, create
 // another Client in each copy.
+import http from "node:http";
+import https from "node:https";
 
 /**
  * Hands out the numbers of blocks, and fetches the next block before it is needed. Worker threads each have a Client of their own.
@@ -16,6 +18,7 @@
  */
 export class Client {
   #url;
+  #start; // starts a request. Not fetch: that of Node.js 20 can lose a process's first one, and that of frameworks may have a cache
   #headers;
   #timeout;
   #size;
@@ -31,9 +34,10 @@ export class Client {
   #isRefused = false; // the last request that failed
 
   constructor(url, { tag, size = 8192, token, timeout = 10_000 } = {}) {
-    if (tag === "." || tag === "..") throw new RangeError(`ringuid: the tag is ${tag}; a URL cannot have it`); // fetch would ask for UIDs
+    if (tag === "." || tag === "..") throw new RangeError(`ringuid: the tag is ${tag}; a URL cannot have it`); // a request would be for UIDs
     const path = tag == null ? "/v1/block" : `/v1/segment/${encodeURIComponent(tag)}/block`;
     this.#url = `${url.replace(/\/$/, "")}${path}?n=`;
+    this.#start = (url.startsWith("https:") ? https : http).request;
     this.#headers = token ? { Authorization: `Bearer ${token}` } : {};
     this.#timeout = Math.min(timeout, 2 ** 31 - 1); // the longest of setTimeout
     this.#size = size;
@@ -93,20 +97,19 @@ export class Client {
     if (this.#pause > 0) factor = this.#isRefused ? 0.5 : 1; // after a failure
     this.#asked = Math.min(Math.max(Math.floor(factor * this.#asked), 2), this.#size);
     if (this.#pause > 0) await new Promise((resolve) => setTimeout(resolve, this.#pause));
-    const sent = performance.now(), abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout); // also keeps Node.js running
-    let answer, text;
+    let sending, answer, text = "", sent = performance.now();
+    const timer = setTimeout(() => sending.destroy(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout);
     try {
-      // no-store: frameworks replace fetch by one with a cache, which would return the same block again
-      answer = await fetch(this.#url + this.#asked, { method: "POST", headers: this.#headers, redirect: "manual", cache: "no-store", signal: abort.signal });
-      text = await answer.text();
+      answer = await new Promise((resolve, reject) => {
+        sending = this.#start(this.#url + this.#asked, { method: "POST", headers: this.#headers }, resolve).on("error", reject).end();
+      });
+      for await (const part of answer.setEncoding("utf8")) text += part;
     } finally {
       clearTimeout(timer);
     }
-    if (!answer.ok) {
-      const error = new Error(`ringuid: the server has answered ${answer.status}: ${text.slice(0, 1000)}`);
-      error.isFinal = answer.status < 500 && answer.status !== 408 && answer.status !== 429; // another request would get the same
-      throw error;
+    if (answer.statusCode !== 200) {
+      const isFinal = answer.statusCode < 500 && ![408, 429].includes(answer.statusCode); // another request would get the same
+      throw Object.assign(new Error(`ringuid: the server has answered ${answer.statusCode}: ${text.slice(0, 1000)}`), { isFinal });
     }
     const { first, count, stride = 1, expires_in: seconds = Infinity } = JSON.parse(text);
     const block = { first: BigInt(first), count, stride: BigInt(stride), deadline: sent + 1000 * seconds }; // from the request: the answer's way does not matter

@@ -4,16 +4,6 @@ import { pathToFileURL } from "node:url";
 
 const [directory, url, timeout, tag] = process.argv.slice(2);
 const { Client } = await import(pathToFileURL(`${directory}/ringuid.mjs`));
-const uncached = globalThis.fetch, cache = new Map();
-globalThis.fetch = async (url, options) => { // as in Next.js, which keeps the answers of all requests that do not forbid it
-  if (options.cache === "no-store") return uncached(url, options);
-  const [path] = url.split("?"); // sooner or later, all sizes come again
-  if (!cache.has(path)) {
-    const answer = await uncached(url, options);
-    cache.set(path, [await answer.text(), { status: answer.status }]);
-  }
-  return new Response(...cache.get(path));
-};
 let client;
 for await (const line of createInterface(process.stdin)) {
   try {
