@@ -73,7 +73,7 @@ func (s *Server) command() *exec.Cmd {
 	}
 	return exec.Command(program, append([]string{"-D", s.Path("data"), "-p", strconv.Itoa(s.Port(0))},
 		flags(append([]string{"listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_buffers=16MB",
-			"max_connections=300", "max_wal_senders=10", "logging_collector=off", "log_line_prefix=%m [%p] "}, s.settings...))...)...)
+			"max_connections=300", "max_wal_senders=10", "dynamic_shared_memory_type=mmap", "logging_collector=off", "log_line_prefix=%m [%p] "}, s.settings...))...)...)
 }
 
 // flags returns the flags for settings.

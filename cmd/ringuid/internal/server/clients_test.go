@@ -69,7 +69,7 @@ func clientPrograms(t testing.TB, program string) map[string][]string {
 
 // Clients in other languages, library users in Go, and servers and clients that are killed: each number is handed out once.
 func TestClients(t *testing.T) {
-	testkit.Slow(t, "it starts servers and interpreters")
+	testkit.Full(t, "it starts hundreds of servers and interpreters")
 	programs := clientPrograms(t, "driver")
 	count, size := testkit.Size(200_000, 10_000_000), testkit.Size(8192, 100_000)
 	// life is how long the nth server lives, and the nth client that is killed: longer each time, so that a busy machine makes progress, too.
