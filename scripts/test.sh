@@ -27,8 +27,7 @@ scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 export PATH
 
-# hasMemory tests whether files can be in memory: whether there is much of it, and programs may be started from there. The
-# servers write many small files, which takes a third of their time on a disk. In full size, all files are on the disk.
+# hasMemory tests whether files can be in memory: whether there is much of it, and programs may be started from there.
 hasMemory() (
 	df -kP /dev/shm | awk 'END { exit !($4 > 8e6) }' && awk '/^MemAvailable/ { exit !($2 > 12e6) }' /proc/meminfo || exit
 	program=$(mktemp /dev/shm/r.XXXXX) && echo '#!/bin/sh' >"$program" && chmod 755 "$program" || exit
@@ -38,37 +37,42 @@ hasMemory() (
 	exit "$status"
 ) 2>/dev/null
 
-# The tests write all files to a directory of this run. Its path is unique, and identifies the processes that the run has started,
+# The tests write all files to a directory of this run. Its name is unique, and identifies the processes that the run has started,
 # because it is in their environment, or in their arguments, or their working directory is in it (PostgreSQL overwrites the others).
 outside=${TMPDIR:-/tmp}
-if [ -z "${RINGUID_FULL-}${TMPDIR-}" ] && hasMemory; then
-	outside=/dev/shm
-fi
 case $outside in
 *[[:space:]]*)
 	echo "TMPDIR is $outside; must have no spaces, because GOFLAGS has it" >&2
 	exit 2
 	;;
 esac
-run=$(mktemp -d "$outside/r.XXXXX") # short, because the path of a socket must be short
+run=$(mktemp -d "$outside/ru.XXXXXX") # short, because the path of a socket must be short
 run=$(cd "$run" && pwd -P)
 chmod 755 "$run"
 # On ext4, creating a file soon after many were deleted is slow. With this attribute, new directories are in other block groups.
 chattr +T "$run" 2>/dev/null || true
 export TMPDIR="$run"
+id=${run##*/}
 
-# started prints the IDs of the processes of this run, except this script. Its own processes must not have the path in their
+# Most servers write many small files, which takes a third of their time on a disk. In full size they are on the disk.
+memory=/dev/shm/$id
+if [ -z "${RINGUID_FULL-}" ] && hasMemory; then
+	mkdir -m 755 "$memory"
+	export RINGUID_TEST_MEMORY="$memory"
+fi
+
+# started prints the IDs of the processes of this run, except this script. Its own processes must not have the name in their
 # environment.
 started() (
 	export TMPDIR="$outside"
-	unset RINGUID_TEST_CACHE GOFLAGS
+	unset RINGUID_TEST_CACHE RINGUID_TEST_MEMORY GOFLAGS
 	if [ -r /proc/self/environ ]; then
 		{
-			printf '%s\n' "$run" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
-			find /proc/[0-9]*/cwd -prune -lname "$run/*" 2>/dev/null
+			printf '%s\n' "$id" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
+			find /proc/[0-9]*/cwd -prune -lname "*/$id/*" 2>/dev/null
 		} | cut -d / -f 3 | sort -u
 	else
-		ps -A -o pid= -o args= | grep -F "$run" | grep -vF 'grep -F' | awk '{ print $1 }'
+		ps -A -o pid= -o args= | grep -F "$id" | grep -vF 'grep -F' | awk '{ print $1 }'
 	fi
 )
 
@@ -91,7 +95,7 @@ finish() {
 	step "times"
 	cat "$run/times"
 	printf '%5d s  in all\n' "$SECONDS"
-	rm -rf "$run" || true
+	rm -rf "$run" "$memory" || true
 	exit "$status"
 }
 trap finish EXIT

@@ -38,7 +38,7 @@ func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 	for range n {
 		s := &Server{tb: tb, kind: kind}
 		// The reason for the account is that rsync, which copies the data to a new node, does not write as root.
-		s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 4, Terminate: syscall.SIGTERM, Accounts: []string{"mysql"}})
+		s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 4, Terminate: syscall.SIGTERM, Accounts: []string{"mysql"}, OnDisk: true})
 		tb.Cleanup(func() { killRsync(s) })
 		c.nodes, processes = append(c.nodes, s), append(processes, s.Process)
 	}

@@ -67,7 +67,8 @@ func start(tb testing.TB, k serverKind, flags []string) *Server {
 	if os.Geteuid() == 0 {
 		s.user = []string{"--user=root"} // MariaDB requires it
 	}
-	s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 1, Terminate: syscall.SIGTERM})
+	// MariaDB maps a log that is in /dev/shm to memory, and so would lose nothing when it is killed.
+	s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 1, Terminate: syscall.SIGTERM, OnDisk: true})
 	if err := k.install(s); err != nil {
 		tb.Fatal(err)
 	}

@@ -47,6 +47,9 @@ type Kind struct {
 	// exists.
 	Accounts []string
 
+	// OnDisk is whether the directory is not in memory (MemoryEnv).
+	OnDisk bool
+
 	// Clock is whether SetClock can change the clock of the server. That requires a C compiler.
 	Clock bool
 }
@@ -88,12 +91,20 @@ func FindProgram(name string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
 }
 
+// MemoryEnv is the name of an environment variable with a directory in memory, for the directories of servers. make test sets it
+// where there is much memory.
+const MemoryEnv = "RINGUID_TEST_MEMORY"
+
 // New returns a process that is not started yet, with a temporary directory. At the end of the test, the process is ended
 // and the directory is removed.
 func New(tb testing.TB, kind Kind) *Process {
 	tb.Helper()
 	// This is not the test's own temporary directory, whose name can be too long for a socket.
-	directory, err := os.MkdirTemp("", "ringuid-srv")
+	parent := os.Getenv(MemoryEnv)
+	if kind.OnDisk {
+		parent = ""
+	}
+	directory, err := os.MkdirTemp(parent, "ringuid-srv")
 	if err != nil {
 		tb.Fatal(err)
 	}
