@@ -54,18 +54,19 @@ chattr +T "$run" 2>/dev/null || true
 export TMPDIR="$run"
 id=${run##*/}
 
-# Most servers write many small files, which takes a third of their time on a disk. In full size they are on the disk.
+# Most servers write many small files, which takes a third of their time on a disk, and the linker some 100 large ones. In full
+# size they are on the disk.
 memory=/dev/shm/$id
 if [ -z "${RINGUID_FULL-}" ] && hasMemory; then
 	mkdir -m 755 "$memory"
-	export RINGUID_TEST_MEMORY="$memory"
+	export RINGUID_TEST_MEMORY="$memory" GOTMPDIR="$memory"
 fi
 
 # started prints the IDs of the processes of this run, except this script. Its own processes must not have the name in their
 # environment.
 started() (
 	export TMPDIR="$outside"
-	unset RINGUID_TEST_CACHE RINGUID_TEST_MEMORY GOFLAGS
+	unset RINGUID_TEST_CACHE RINGUID_TEST_MEMORY GOTMPDIR GOFLAGS
 	if [ -r /proc/self/environ ]; then
 		{
 			printf '%s\n' "$id" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
