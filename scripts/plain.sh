@@ -3,15 +3,8 @@
 # here (testkit.WithoutRace). With RINGUID_FULL=1, in full size.
 . "$(dirname "$0")/lib.sh"
 
-short=-short # the slow ones have run with the race detector
-if [ -n "${RINGUID_FULL-}" ]; then
-	short=
-else
-	unset RINGUID_REQUIRE_SERVER # with it, none would be left out
-fi
-
 step "tests without the race detector"
-go test $short -vet=off -count=1 -timeout 60m ./ringbuffer ./uid/... ./segment ./workerassign/recycled
+go test -vet=off -count=1 -timeout 60m ./ringbuffer ./uid/... ./segment ./workerassign/recycled
 
 step "the portable implementation of percpu"
-go test $short -vet=off -count=1 -timeout 25m -tags ringuid_portable ./uid/percpu
+go test -vet=off -count=1 -timeout 25m -tags ringuid_portable ./uid/percpu

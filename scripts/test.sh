@@ -29,7 +29,8 @@ export PATH
 
 # hasMemory tests whether files can be in memory: whether there is much of it, and programs may be started from there.
 hasMemory() (
-	df -kP /dev/shm | awk 'END { exit !($4 > 8e6) }' && awk '/^MemAvailable/ { exit !($2 > 12e6) }' /proc/meminfo || exit
+	df -kP /dev/shm | awk 'END { exit !($4 > 8e6) }' && awk '/^MemAvailable/ { much = $2 > 12e6 } END { exit !much }' /proc/meminfo || exit
+	[ ! -r /sys/fs/cgroup/memory.max ] || awk '{ exit !($1 == "max" || $1 > 12e9) }' /sys/fs/cgroup/memory.max || exit
 	program=$(mktemp /dev/shm/r.XXXXX) && echo '#!/bin/sh' >"$program" && chmod 755 "$program" || exit
 	status=0
 	"$program" || status=$?
@@ -56,7 +57,8 @@ id=${run##*/}
 
 # Most servers write many small files, which takes a third of their time on a disk, and the linker some 100 large ones. In full
 # size they are on the disk.
-memory=/dev/shm/$id
+memory=/dev/shm/ringuid.$id
+find /dev/shm -maxdepth 1 -name 'ringuid.ru.*' -user "$(id -u)" -mmin +600 -exec rm -rf {} + 2>/dev/null || true # of runs that were killed
 if [ -z "${RINGUID_FULL-}" ] && hasMemory; then
 	mkdir -m 755 "$memory"
 	export RINGUID_TEST_MEMORY="$memory" GOTMPDIR="$memory"
@@ -70,7 +72,7 @@ started() (
 	if [ -r /proc/self/environ ]; then
 		{
 			printf '%s\n' "$id" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
-			find /proc/[0-9]*/cwd -prune -lname "*/$id/*" 2>/dev/null
+			find /proc/[0-9]*/cwd -prune -lname "*$id/*" 2>/dev/null
 		} | cut -d / -f 3 | sort -u
 	else
 		ps -A -o pid= -o args= | grep -F "$id" | grep -vF 'grep -F' | awk '{ print $1 }'

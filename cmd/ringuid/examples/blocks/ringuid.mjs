@@ -4,8 +4,7 @@
 //   const client = new Client("http://127.0.0.1:8080");
 //   const uid = await client.next(); // a BigInt
 //
-// Copy this file. It requires Node.js 18 and nothing else. If a running process is copied, for example by CRIU or with its machine, create
-// another Client in each copy.
+// Copy this file. It requires Node.js 18 and nothing else. If a running process is copied, as by CRIU, create another Client in each copy.
 import http from "node:http";
 import https from "node:https";
 
@@ -37,8 +36,8 @@ export class Client {
     if (tag === "." || tag === "..") throw new RangeError(`ringuid: the tag is ${tag}; a URL cannot have it`); // a request would be for UIDs
     const path = tag == null ? "/v1/block" : `/v1/segment/${encodeURIComponent(tag)}/block`;
     this.#url = `${url.replace(/\/$/, "")}${path}?n=`;
-    this.#start = (url.startsWith("https:") ? https : http).request;
-    this.#headers = token ? { Authorization: `Bearer ${token}` } : {};
+    this.#start = (/^https:/i.test(url) ? https : http).request;
+    this.#headers = token ? { Authorization: `Bearer ${token.trim()}` } : {};
     this.#timeout = Math.min(timeout, 2 ** 31 - 1); // the longest of setTimeout
     this.#size = size;
   }
@@ -98,17 +97,18 @@ export class Client {
     this.#asked = Math.min(Math.max(Math.floor(factor * this.#asked), 2), this.#size);
     if (this.#pause > 0) await new Promise((resolve) => setTimeout(resolve, this.#pause));
     let sending, answer, text = "", sent = performance.now();
-    const timer = setTimeout(() => sending.destroy(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout);
+    const timer = setTimeout(() => (answer ?? sending).destroy(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout);
     try {
       answer = await new Promise((resolve, reject) => {
-        sending = this.#start(this.#url + this.#asked, { method: "POST", headers: this.#headers }, resolve).on("error", reject).end();
+        sending = this.#start(this.#url + this.#asked, { method: "POST", headers: this.#headers }, resolve)
+          .on("error", (error) => reject(error.errors?.[0] ?? error)).on("close", () => reject(new Error("ringuid: the connection has ended"))).end();
       });
       for await (const part of answer.setEncoding("utf8")) text += part;
     } finally {
       clearTimeout(timer);
     }
     if (answer.statusCode !== 200) {
-      const isFinal = answer.statusCode < 500 && ![408, 429].includes(answer.statusCode); // another request would get the same
+      const isFinal = answer.statusCode > 299 && answer.statusCode < 500 && ![408, 429].includes(answer.statusCode); // another request would get the same
       throw Object.assign(new Error(`ringuid: the server has answered ${answer.statusCode}: ${text.slice(0, 1000)}`), { isFinal });
     }
     const { first, count, stride = 1, expires_in: seconds = Infinity } = JSON.parse(text);

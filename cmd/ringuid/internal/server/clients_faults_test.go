@@ -57,6 +57,7 @@ func TestClientFaults(t *testing.T) {
 		run(kind, "python", func(t *testing.T, start startClient) { fork(t, start, kind) })
 	}
 	run("connections that are reset", "node", resetFirst)
+	run("another protocol", "node", changeProtocol)
 	run("no threads", "python", noThreads)
 	run("no threads", "java", noThreads)
 	run("signals", "python", interrupt)
@@ -398,6 +399,25 @@ func resetFirst(t *testing.T, start startClient) {
 		number, problem := start(&blockServer{url: "http://" + listener.Addr().String()}, patient).take(1)
 		wantFrom(t, 0, number, problem)
 	}
+}
+
+// A call goes on after an answer that ends its connection without an error.
+func changeProtocol(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n > 0 {
+			sendBlock(w, n)
+			return
+		}
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		t.Cleanup(func() { conn.Close() })
+	})
+	number, problem := start(s, patient).take(1)
+	wantFrom(t, 1, number, problem)
 }
 
 // A call ends when its timeout has passed, even if a request has begun later. That request's block is used by later calls.
