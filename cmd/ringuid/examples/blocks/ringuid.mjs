@@ -107,8 +107,8 @@ export class Client {
     } finally {
       clearTimeout(timer);
     }
-    if (answer.statusCode !== 200) {
-      const isFinal = answer.statusCode > 299 && answer.statusCode < 500 && ![408, 429].includes(answer.statusCode); // another request would get the same
+    if (answer.statusCode > 299) {
+      const isFinal = answer.statusCode < 500 && ![408, 429].includes(answer.statusCode); // another request would get the same
       throw Object.assign(new Error(`ringuid: the server has answered ${answer.statusCode}: ${text.slice(0, 1000)}`), { isFinal });
     }
     const { first, count, stride = 1, expires_in: seconds = Infinity } = JSON.parse(text);
