@@ -7,11 +7,12 @@ cd "$(dirname "$0")/.."
 # step HEADING prints a heading for the output that follows.
 step() { printf '\n== %s  %s\n' "$(date +%T)" "$*"; }
 
-# modules prints the directories of all modules that contain packages, the root module first. Those that take long to compile, and
-# that users do not download, are left out unless RINGUID_FULL is set.
+# modules prints the directories of all modules that contain packages, the root module first. Those that take long to compile or
+# to check, and that users do not download, are left out unless RINGUID_FULL is set.
 modules() {
 	for directory in $(find . -name go.mod -not -path '*/.*/*' -not -path '*/testdata/*' -not -path '*/vendor/*' -exec dirname {} \; | sort); do
-		case ${RINGUID_FULL-}$directory in ./benchmarks | ./examples/opentelemetry | ./examples/orm | ./internal/testkit/gomysqltest | ./cmd/ringuid/internal/sqltext/sqlitetest) continue ;; esac
+		case ${RINGUID_FULL-}$directory in ./benchmarks | ./tools | ./examples/opentelemetry | ./examples/orm | ./internal/testkit/allstores | ./internal/testkit/gomysqltest | \
+			./cmd/ringuid/internal/sqltext/sqlitetest) continue ;; esac
 		[ -n "$(find "$directory" -name '*.go' | head -n 1)" ] || continue # tools/gremlins, which has only a go.mod
 		echo "$directory"
 	done

@@ -13,5 +13,5 @@ import (
 // requests and replies.
 func TestLinearizable(t *testing.T) {
 	testkit.Slow(t, "it starts servers")
-	onEach(t, false, linear.Run)
+	onEach(t, linear.Run)
 }

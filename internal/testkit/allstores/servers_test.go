@@ -39,15 +39,12 @@ func TestMain(m *testing.M) { testkit.RunParallel(m, 3) }
 // An openFunc returns another client of the store of a name, through a proxy if the store has a server.
 type openFunc func(tb testing.TB, name string) storetest.Store
 
-// onEach runs a test on each store, or in the usual size on those whose servers start fast, unless all is true.
-func onEach(t *testing.T, all bool, test func(t *testing.T, h storetest.Harness)) {
+// onEach runs a test on each store.
+func onEach(t *testing.T, test func(t *testing.T, h storetest.Harness)) {
 	for name, start := range map[string]func(*testing.T) storetest.Harness{
 		"file": newFiles, "MariaDB": newMariaDB, "PostgreSQL": newPostgreSQL, "Redis": newRedis, "etcd": newEtcd, "ZooKeeper": newZooKeeper,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !all && (name == "PostgreSQL" || name == "etcd" || name == "ZooKeeper") {
-				testkit.Full(t, "the file, MariaDB and Redis are tested in each run")
-			}
 			t.Parallel()
 			test(t, start(t))
 		})

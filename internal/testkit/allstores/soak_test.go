@@ -41,7 +41,7 @@ func TestSoak(t *testing.T) {
 	var mu sync.Mutex
 	results := map[string]*soakResult{}
 	t.Run("stores", func(t *testing.T) {
-		onEach(t, true, func(t *testing.T, h storetest.Harness) {
+		onEach(t, func(t *testing.T, h storetest.Harness) {
 			r := &soakResult{faults: map[string]int{}}
 			mu.Lock()
 			results[strings.TrimPrefix(t.Name(), "TestSoak/stores/")] = r
