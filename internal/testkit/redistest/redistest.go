@@ -131,9 +131,17 @@ func (s *Server) Follow(address string) {
 	s.MustCommand("REPLICAOF", host, port)
 }
 
-// WaitSynced waits until the replica s has received everything that the primary has written up to now, and the primary knows that the
-// replica is online: that can be up to a second later.
+// WaitSynced waits until the replica s has received everything that the primary has written up to now, and then a message that this call
+// publishes: the primary calls a new replica online up to a second before it sends it anything.
 func (s *Server) WaitSynced(primary *Server) {
+	s.tb.Helper()
+	s.waitOnline(primary)
+	primary.MustCommand("PUBLISH", "synced", "") // in a Redis Cluster, it is not sent to replicas in this way
+	s.waitOnline(primary)
+}
+
+// waitOnline waits until the replica s has received everything that the primary has written up to now, and the primary calls it online.
+func (s *Server) waitOnline(primary *Server) {
 	s.tb.Helper()
 	offset := func(info string) int64 {
 		n, _ := strconv.ParseInt(field(info, "master_repl_offset"), 10, 64)
