@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks the formatting, runs go vet and staticcheck, and type-checks the root module for other systems: scripts/check.sh [MODULE…].
-# Without arguments it checks all modules. What is for the whole repository belongs to the root module.
+# Without arguments it checks those that `modules` of lib.sh prints. What is for the whole repository belongs to the root module.
 . "$(dirname "$0")/lib.sh"
 
 if [ $# = 0 ]; then

@@ -117,8 +117,8 @@ func TestAlerts(t *testing.T) {
 		if !strings.Contains(ofAlert, "exp_alerts: []") || !strings.Contains(ofAlert, "- exp_labels:") {
 			t.Errorf("%s has no test in which it fires, or none in which it does not:\n%s", name, ofAlert)
 		}
-		for what, expr := range map[string]string{"never fires": "vector(1) > 2", "always fires": "vector(1)"} {
-			broken := strings.ReplaceAll(name+" "+what, " ", "-")
+		for what, expr := range map[string]string{"never-fires": "vector(1) > 2", "always-fires": "vector(1)"} {
+			broken := name + "-" + what
 			files = append(files, broken+"/alerts_test.yml")
 			if err := os.Mkdir(filepath.Join(directory, broken), 0o700); err != nil {
 				t.Fatal(err)

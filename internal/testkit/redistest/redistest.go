@@ -131,12 +131,12 @@ func (s *Server) Follow(address string) {
 	s.MustCommand("REPLICAOF", host, port)
 }
 
-// WaitSynced waits until the replica s has received everything that the primary has written up to now, and then a message that this call
-// publishes: the primary calls a new replica online up to a second before it sends it anything.
+// WaitSynced waits until the replica s has received everything that the primary has written up to now, and then one more command:
+// the primary calls a new replica online up to a second before it sends it anything.
 func (s *Server) WaitSynced(primary *Server) {
 	s.tb.Helper()
 	s.waitOnline(primary)
-	primary.MustCommand("PUBLISH", "synced", "") // in a Redis Cluster, it is not sent to replicas in this way
+	primary.MustCommand("DEBUG", "REPLICATE", "replica", "PING")
 	s.waitOnline(primary)
 }
 
