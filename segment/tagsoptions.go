@@ -74,8 +74,10 @@ func WithMaxTakes(n int) TagsOption {
 // store may have lost writes then begins new tags beyond what may have been handed out. On other stores, a tag that
 // was lost with the last writes of its server begins at c.Start again, and its numbers repeat: see doc/segments.md. On
 // Redis a new tag begins beyond all gaps since the store was first used, because it may have existed; on etcd and
-// ZooKeeper only after a restored backup. To avoid that, call CreateTag once where a tenant is created. On a Group, call
-// CreateTag of the Group once before: see Stripe. A misspelled tag is created too.
+// ZooKeeper only after a restored backup. To avoid that, call CreateTag once where a tenant is created.
+//
+// In a file, on Redis, etcd and ZooKeeper, and on a Group (see Stripe), call CreateTag by hand once before, for any
+// tag: until then calls return ErrNoTag. A misspelled tag is created too.
 func WithCreate(c TagConfig) TagsOption {
 	return tagsOption(func(t *tagsConfig) {
 		c, err := c.Validate()

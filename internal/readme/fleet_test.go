@@ -17,7 +17,7 @@ var sqlBlock = regexp.MustCompile("(?ms)^```sql\n(.*?);\n^```$")
 // its settings; internal/testkit/postgrestest runs it on PostgreSQL.
 func TestRepairOfSlots(t *testing.T) {
 	blocks := sqlBlock.FindAllStringSubmatch(read(t, "doc/fleet.md"), -1)
-	if len(blocks) != 1 || !strings.Contains(blocks[0][1], "horizon_ms = 45000") {
+	if len(blocks) != 1 || !strings.Contains(blocks[0][1], "horizon_ms = 80000") {
 		t.Fatalf("doc/fleet.md has the blocks %q of SQL, want one, which changes the settings of a pool", blocks)
 	}
 	db, _ := mariadbtest.Connect(t)

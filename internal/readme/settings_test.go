@@ -1,6 +1,7 @@
 package readme
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -97,5 +98,19 @@ func TestExamplesOfSettings(t *testing.T) {
 		if column == 1 && (reserve != uid.DefaultReserveAhead || horizon != workerassign.DefaultHorizon || power != uid.DefaultBoostPower) {
 			t.Errorf("the defaults are %v, %v and %d", reserve, horizon, power)
 		}
+	}
+
+	// The pool of the page's commands and of its SQL statement, with which a generator with the default options rolls over.
+	text := read(t, "doc/fleet.md")
+	pool := regexp.MustCompile(`\?horizon=([0-9]+)s&fencing=([0-9]+)s&skew=([0-9]+)s&clock-bound=([0-9]+)s`).FindStringSubmatch(text)
+	if pool == nil {
+		t.Fatal("no command has the parameters of a pool")
+	}
+	if statement := fmt.Sprintf("horizon_ms = %s000, fencing_ms = %s000, skew_ms = %s000", pool[1], pool[2], pool[3]); !strings.Contains(text, statement) {
+		t.Errorf("the command has %s, and the page no statement with %s", pool[0], statement)
+	}
+	horizon := duration(t, pool[1]+" s")
+	if least := duration(t, pool[4]+" s") + 2*(unit<<uid.DefaultBoostPower) + uid.DefaultReserveAhead*3/2 + unit; horizon < least {
+		t.Errorf("the horizon of %s is less than %v", pool[0], least)
 	}
 }

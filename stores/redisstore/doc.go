@@ -16,7 +16,7 @@
 // "pool", "slot:<worker ID>" for each slot, "name:<name>" with the worker IDs of the slots that have the
 // name, "slots" with the number of slots, "id", which distinguishes the pool from one that was deleted, and "servers",
 // the number of servers of Redis. The
-// records are JSON; times in them are Unix milliseconds, by the server's clock. Who holds worker ID 7:
+// records are JSON; times in them are Unix milliseconds, by the server's clock. Who holds worker ID 7 in the pool default:
 //
 //	redis-cli HGET 'ringuid:{default}:slots' slot:7
 //

@@ -61,13 +61,13 @@ func TestRepair(t *testing.T, db *sqlx.DB, store recycled.Store, repair *Section
 
 	db.MustExec(settings)
 	state, err = assigner().State(t.Context())
-	if p := state.Pool; err != nil || p.Horizon != 45*time.Second || p.Fencing != time.Minute || p.Skew != 2*time.Second {
+	if p := state.Pool; err != nil || p.Horizon != 80*time.Second || p.Fencing != time.Minute || p.Skew != 2*time.Second {
 		t.Errorf("with other settings, the pool is %+v, %v", p, err)
 	}
 	if _, err := assign(assigner()); !errors.Is(err, workerassign.ErrOption) {
 		t.Errorf("with the former options, the error is %v, want ErrOption", err)
 	}
-	if _, err := assign(assigner(recycled.WithHorizon(45*time.Second), recycled.WithFencing(time.Minute), recycled.WithSkew(2*time.Second))); err != nil {
+	if _, err := assign(assigner(recycled.WithHorizon(80*time.Second), recycled.WithFencing(time.Minute), recycled.WithSkew(2*time.Second))); err != nil {
 		t.Error(err)
 	}
 }
