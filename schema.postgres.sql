@@ -320,7 +320,8 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --                (extract(epoch FROM now()) * 1000)::bigint + fencing_ms + horizon_ms + skew_ms),
 --              revision = revision + 1;
 --       UPDATE worker_slot
---          SET free_at_ms = greatest(until_ms, (SELECT floor_ms FROM worker_pool)),
+--          SET free_at_ms = CASE WHEN until_ms > (SELECT floor_ms FROM worker_pool) THEN until_ms
+--                ELSE (extract(epoch FROM now()) * 1000)::bigint END,
 --              until_ms = greatest(until_ms, (SELECT floor_ms FROM worker_pool)),
 --              written_ms = (extract(epoch FROM now()) * 1000)::bigint,
 --              token = NULL,
@@ -402,7 +403,8 @@ CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 --   authors advise 600 times the greatest number of numbers per second, so that the numbers last for ten minutes
 --   if the database fails. A smaller step leaves smaller gaps and writes more often. A step of 1000 is
 --   enough for a few numbers per second. The step must be 1 to 1099511627776, and at most 2147483647 if Leaf's
---   servers use the tag. It can be changed at any time, and takes effect with the next reservation:
+--   servers use the tag. It can be changed at any time. A running process may use it only from its second
+--   reservation on:
 --
 --       UPDATE leaf_alloc SET step = <step> WHERE biz_tag = '<tag>';
 --
@@ -460,7 +462,8 @@ CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 --      memory and have not used yet, and those that were handed out but not stored. The margin must be greater
 --      than all numbers of a tag that were reserved between the state of this server and the fencing of the old
 --      one. If you do not know it, use a large one, for example a day's numbers. A margin that is too large is
---      only a gap. A margin that is too small can lead to duplicate numbers.
+--      only a gap, but if it leaves none of the numbers of a Daily (a tag whose name ends with a date), calls fail until
+--      midnight: give these tags a smaller one. A margin that is too small can lead to duplicate numbers.
 --
 --       UPDATE leaf_alloc SET max_id = least(max_id, 9223372036854775807 - <margin>) + <margin> WHERE biz_tag > '';
 --

@@ -95,7 +95,8 @@
 -- WHEN ROWS MAY BE DELETED
 --   If an ID is assigned a second time, UIDs are generated that exist already. The server does not
 --   assign an ID again as long as the table's counter never goes back. Therefore:
---   * You may delete old rows at any time, if nobody needs them as a record. Delete them in batches:
+--   * You may delete old rows at any time, if nobody needs them as a record, and no running service that uses
+--     workerassign.WithVerification has their IDs. Delete them in batches:
 --     repeat the second statement until it deletes no more rows. A single DELETE of a million rows
 --     delays replicas. At the default isolation level, REPEATABLE READ, a DELETE blocks all inserts
 --     while it runs:
@@ -356,9 +357,9 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   on TiDB or Galera, or with sqlstore.WithHistory. Without the floor, UIDs are then generated twice.
 --   Raise the floor before services connect to the server: prevent connections, or set read_only, as described
 --   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
---   Assigner.RaiseFloor, or run these statements in one session. They end all leases. No lease begins
---   before the floor, which is later than every time that the old server can have granted. The server's
---   clock must be right.
+--   Assigner.RaiseFloor with an account that may write then, or run these statements in one session. They end all
+--   leases. No lease begins before the floor, which is later than every time that the old server can have granted.
+--   The server's clock must be right.
 --
 --       START TRANSACTION;
 --       UPDATE WORKER_POOL
@@ -366,7 +367,8 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --                TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 + fencing_ms + horizon_ms + skew_ms),
 --              revision = revision + 1;
 --       UPDATE WORKER_SLOT
---          SET free_at_ms = GREATEST(until_ms, (SELECT floor_ms FROM WORKER_POOL)),
+--          SET free_at_ms = IF(until_ms > (SELECT floor_ms FROM WORKER_POOL), until_ms,
+--                TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000),
 --              until_ms = GREATEST(until_ms, (SELECT floor_ms FROM WORKER_POOL)),
 --              written_ms = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000,
 --              token = NULL,
@@ -449,7 +451,8 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 --   authors advise 600 times the greatest number of numbers per second, so that the numbers last for ten minutes
 --   if the database fails. A smaller step leaves smaller gaps and writes more often. A step of 1000 is
 --   enough for a few numbers per second. The step must be 1 to 1099511627776, and at most 2147483647 if Leaf's
---   servers use the tag. It can be changed at any time, and takes effect with the next reservation:
+--   servers use the tag. It can be changed at any time. A running process may use it only from its second
+--   reservation on:
 --
 --       UPDATE leaf_alloc SET step = <step> WHERE biz_tag = '<tag>';
 --
@@ -508,7 +511,8 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 --      memory and have not used yet, and those that were handed out but not stored. The margin must be greater
 --      than all numbers of a tag that were reserved between the state of this server and the fencing of the old
 --      one. If you do not know it, use a large one, for example a day's numbers. A margin that is too large is
---      only a gap. A margin that is too small can lead to duplicate numbers.
+--      only a gap, but if it leaves none of the numbers of a Daily (a tag whose name ends with a date), calls fail until
+--      midnight: give these tags a smaller one. A margin that is too small can lead to duplicate numbers.
 --
 --       UPDATE leaf_alloc SET max_id = LEAST(max_id, 9223372036854775807 - <margin>) + <margin> WHERE biz_tag > '';
 --

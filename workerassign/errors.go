@@ -32,7 +32,7 @@ var (
 	// ErrReleased is returned by Reserve of a lease that was released.
 	ErrReleased = errors.New("workerassign: lease was released")
 
-	// ErrLeaseLost is returned by Reserve of a lease of recycled worker IDs, or of Disposable with WithVerification, that
+	// ErrLeaseLost is returned by Reserve, or Release, of a lease of recycled worker IDs, or of Disposable with WithVerification, that
 	// cannot be extended any more: another generator has taken its worker ID, or the store may have lost writes. What was granted
 	// remains valid, unless the error wraps ErrVoid too.
 	ErrLeaseLost = errors.New("workerassign: the lease is lost")

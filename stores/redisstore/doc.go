@@ -141,7 +141,7 @@
 //   - for a user of its own:
 //     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget
 //     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby +wait
-//     A client of Redis Cluster also requires +cluster|slots, one with the option DB +select, and one with
+//     A client of Redis Cluster also requires +cluster|slots +asking, one with the option DB +select, and one with
 //     ClientName +client|setname.
 //
 // In the client's options, ReadTimeout bounds how long the goroutine of a call remains after the call's

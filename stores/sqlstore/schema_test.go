@@ -143,6 +143,9 @@ func TestSchemaSlotFloor(t *testing.T) {
 			if err != nil || l.NotBefore().Before(floor) {
 				t.Errorf("Assign() = %v, %v; want a lease that begins at %v or later", l, err, floor)
 			}
+			if after := slottest.Read(t, store, recycled.Query{}); after.Pool.Slots != state.Pool.Slots {
+				t.Errorf("the pool has %d slots instead of %d: no slot could be leased at once", after.Pool.Slots, state.Pool.Slots)
+			}
 		}
 	})
 }

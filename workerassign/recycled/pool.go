@@ -24,7 +24,7 @@ func (r *Assigner) State(ctx context.Context) (State, error) {
 // any generator can reach the store again. floor must be later than any UID time that was granted: the
 // present, plus the pool's H and M, is enough if the old store no longer acknowledges anything. doc/fleet.md
 // has the procedure for each store; "ringuid pool raise-floor" calls it. If the store has no pool, RaiseFloor returns an error that
-// wraps ErrPool; also if its horizon, fencing time or skew is impossible.
+// wraps ErrPool; also if its horizon, fencing time or skew is impossible, or a slot is missing.
 //
 // Every slot is written, but those whose lease begins at a floor in the future or later, so that every lease that was taken before fails to extend. If RaiseFloor returns
 // an error, call it again: it may have raised the floor for a part of the slots. The slots can be leased again at once, from the

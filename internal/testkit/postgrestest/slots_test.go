@@ -190,6 +190,7 @@ func TestSchemaRaiseFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slots := slottest.Read(t, sqlstore.New(db, sqlstore.WithHistory("1")), recycled.Query{}).Pool.Slots
 	statements := newSection(t, "SLOTS AFTER A RESTORED BACKUP")
 	var all []string
 	for len(statements.Remaining) > 0 {
@@ -205,6 +206,9 @@ func TestSchemaRaiseFloor(t *testing.T) {
 	l, err = r.Assign(t.Context(), recycledRequest())
 	if err != nil || l.NotBefore().Before(begin.Add(26*time.Second).Truncate(time.Millisecond)) {
 		t.Errorf("Assign() = %v, %v; want a lease that begins 26s after %v", l, err, begin)
+	}
+	if state := slottest.Read(t, sqlstore.New(db, sqlstore.WithHistory("1")), recycled.Query{}); state.Pool.Slots != slots {
+		t.Errorf("the pool has %d slots instead of %d: no slot could be leased at once", state.Pool.Slots, slots)
 	}
 }
 
