@@ -111,12 +111,6 @@ func (r *Ring) startPadder(delay time.Duration) {
 	go r.runPadder(delay)
 }
 
-// newRing returns a ring without a padder. The index of its first run is start+1.
-func newRing(cfg Config, start uint64) (*Ring, error) {
-	r := new(Ring)
-	return r, r.init(cfg, start)
-}
-
 // init initializes a zero ring without a padder. The index of its first run is start+1.
 func (r *Ring) init(cfg Config, start uint64) error {
 	cfg, err := cfg.withDefaults()

@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// newRing returns a ring without a padder. The index of its first run is start+1.
+func newRing(cfg Config, start uint64) (*Ring, error) {
+	r := new(Ring)
+	return r, r.init(cfg, start)
+}
+
 // countingProvider is a provider of runs of equal length that follow one another without gaps, from 0
 // on. It panics if two goroutines call it concurrently.
 type countingProvider struct {

@@ -222,7 +222,7 @@ vet() (
 if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086 # the list has several words
 	part race gotest . -race $concurrent
-	export RINGUID_VETTED=yes # scripts/check.sh does not vet again
+	export RINGUID_USUAL=yes # for scripts/check.sh
 	vet .
 	# shellcheck disable=SC2086 # the list has several words
 	remaining=$(others $concurrent) # a failure here ends the script: without packages, go test would run those of one directory

@@ -111,7 +111,7 @@ func testConcurrentWriters(t *storeTest) {
 			t.checkAttempts(fmt.Sprintf("%s, revision %d", what, revision), t.race(clients, writes))
 		}
 		pool := func(revision int64, n int) *recycled.Pool {
-			p := newPool(s, 1000)
+			p := newPool(s, 20)
 			p.Revision, p.Format = revision, fmt.Sprint(n)
 			return &p
 		}

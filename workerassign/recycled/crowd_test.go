@@ -62,6 +62,7 @@ const excess = 15 + 32 + 32
 // Many hosts that start together on an empty pool, or on one with a few free slots, add the slots that they require in
 // batches. They do not fight for the last free ones, and add not many more than they take.
 func TestCrowd(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, tt := range []struct {
 		free   int // slots that are free before
 		within time.Duration
@@ -145,6 +146,7 @@ func TestCrowdOnPartialStore(t *testing.T) {
 // Rolling deployments whose hosts start at the same time use the slots of the fleet and of the overlap, and the
 // excess of a crowd once, however many deployments there are.
 func TestRollingDeploymentsOfCrowds(t *testing.T) {
+	testkit.WithoutRace(t)
 	deployments := testkit.Amount(5, 10, 50)
 	inFleet(t, func(f *fleet) {
 		const hosts, overlap = 200, 20

@@ -212,6 +212,7 @@ func randomSeeds() uint64 { return testkit.Amount[uint64](100, 200, 400) }
 // Random histories keep invariant 1: with lost, late and ambiguous replies, failovers that lose writes, steps
 // of the store's clock, and generators that wake up after another has taken their slots.
 func TestRandomHistories(t *testing.T) {
+	testkit.WithoutRace(t)
 	leases := 0
 	for seed := range randomSeeds() {
 		synctest.Test(t, func(t *testing.T) {
@@ -231,6 +232,7 @@ func TestRandomHistories(t *testing.T) {
 
 // R4: the same with processes that are copied while they run. Only what was granted before, both of them may stamp.
 func TestR4RandomCopies(t *testing.T) {
+	testkit.WithoutRace(t)
 	voids := 0
 	for seed := range randomSeeds() {
 		synctest.Test(t, func(t *testing.T) {

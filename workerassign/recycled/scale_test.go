@@ -49,6 +49,7 @@ func (f *fleet) startAtOnce(hosts int, opts func(host int) []recycled.Option) ([
 // Many hosts that start within a second do not read and write the store many times each: neither on an empty
 // pool, nor on one whose slots were released, nor with names.
 func TestManyHosts(t *testing.T) {
+	testkit.WithoutRace(t)
 	numbers := []int{1000, 10_000}
 	if testkit.Race || !testkit.IsFull() {
 		numbers = numbers[:1]
@@ -107,6 +108,7 @@ func TestManyHosts(t *testing.T) {
 
 // With many hosts and a layout that is just large enough, all get a slot, and one more does not.
 func TestManyHostsFill(t *testing.T) {
+	testkit.WithoutRace(t)
 	inFleet(t, func(f *fleet) {
 		const hosts = 1024
 		f.max = hosts - 1
@@ -127,6 +129,7 @@ func TestManyHostsFill(t *testing.T) {
 // Rolling deployments of 200 hosts use 200 slots and those of one deployment's overlap, on 10 bits, and each
 // name's leases begin one after the other.
 func TestRollingDeployments(t *testing.T) {
+	testkit.WithoutRace(t)
 	deployments := testkit.Amount(5, 10, 50)
 	inFleet(t, func(f *fleet) {
 		const hosts, overlap = 200, 20

@@ -12,7 +12,7 @@ import (
 )
 
 // Kills returns how often a test kills the server.
-func Kills() int { return testkit.Size(6, 40) }
+func Kills() int { return testkit.Size(3, 40) }
 
 // call is a call of a lease.
 type call int32
