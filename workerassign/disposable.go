@@ -27,8 +27,8 @@ type DB interface {
 // and the key that the database generates for the row is the worker ID. The table is the one of
 // Baidu's UidGenerator, so that services in Go and Java can share it. schema.sql creates it on MySQL,
 // MariaDB and TiDB, and schema.postgres.sql on PostgreSQL. Only Assign uses the database; a lease works
-// without it, but not with WithVerification. Disposable is safe for concurrent use. Create one with NewDisposable; Assign of the zero
-// value returns an error.
+// without it, but not with WithVerification. Disposable is safe for concurrent use. Create one with
+// NewDisposable; Assign of the zero value returns an error.
 type Disposable struct {
 	db              DB
 	cfg             disposableConfig

@@ -51,7 +51,7 @@ var (
 	ErrTooLow = errors.New("workerassign: worker ID too low")
 
 	// ErrPermanent matches every *DatabaseError, and other errors of stores that another try does not
-	// fix, by errors.Is. An invalid option is ErrOption instead.
+	// fix, by errors.Is. An invalid option is ErrOption instead; one that the server does not support is both.
 	ErrPermanent = errors.New("workerassign: permanent error")
 
 	// ErrGaveUp matches every *RetryError, by errors.Is: the context ended before an attempt

@@ -43,7 +43,8 @@ type Verification struct {
 // It only looks at the row, so it does not notice a process that is copied while it runs (a snapshot of a machine that is
 // resumed twice): both copies generate the same UIDs until one of them ends.
 //
-// It supports servers of the MySQL family: on PostgreSQL, Assign returns an error that wraps ErrOption. A value that is negative is an error of Assign that wraps ErrOption.
+// It supports servers of the MySQL family: on PostgreSQL, Assign returns an error that wraps ErrOption and ErrPermanent. A value
+// that is negative is an error of Assign that wraps ErrOption.
 func WithVerification(v Verification) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		for _, d := range []struct {

@@ -117,8 +117,8 @@ import (
 //
 // A table that does not exist or has other columns, a row with impossible values, and a storage engine without
 // transactions are errors that wrap segment.ErrSource. If the table's collation does not distinguish the tag from another
-// row's, the error names that row, and wraps segment.ErrNoTag (Take) or segment.ErrTag (CreateTag). All errors of the database say what to do, and which server it
-// was if WithServerName is used.
+// row's, the error names that row, and wraps segment.ErrNoTag (Take) or segment.ErrTag (CreateTag). All errors of the
+// database say what to do, and which server it was if WithServerName is used.
 func New(db workerassign.DB, opts ...Option) *Store {
 	t := &Store{db: db, cfg: config{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable, tagTable: DefaultTagTable, attemptTimeout: defaultAttemptTimeout}}
 	t.tags.db, t.tags.cfg = db, &t.cfg
