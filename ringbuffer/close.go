@@ -48,7 +48,7 @@ func (r *Ring) Close() error {
 			select {
 			case <-r.padderDone:
 			case <-ctx.Done():
-				stillRunning = "OnSchedule or Stale"
+				stillRunning = "BeforeRun, OnSchedule or Stale"
 			}
 		}
 	}

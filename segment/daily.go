@@ -64,7 +64,7 @@ const (
 	// prepareAhead is how long before a day its tag is created and its first ranges are requested.
 	prepareAhead = 10 * time.Minute
 
-	// unusedBefore is how long before a day nobody has created its tag, whatever the clocks of hosts show.
+	// unusedBefore is how long before a day nobody has created its tag, if no clock is more than unusedBefore - prepareAhead ahead.
 	unusedBefore = 3 * time.Hour
 )
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -65,6 +66,25 @@ func TestGroupChangeCount(t *testing.T) {
 			}
 			wg.Wait()
 		})
+	}
+}
+
+// A program that still has the old number of stripes creates no tag any more when what declares them was retired.
+func TestRetiredStripesCreateNoTag(t *testing.T) {
+	old, oldStores := stripes(3)
+	create(t, old, "x", segment.TagConfig{})
+	tags := newTags(t, old, segment.WithCreate(segment.TagConfig{}))
+	if _, err := tags.Next("before"); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range oldStores {
+		retire(m, segment.StripeTag("", i, 3))
+	}
+	if v, err := tags.Next("after"); !errors.Is(err, segment.ErrExhausted) || !strings.Contains(err.Error(), "was retired") {
+		t.Errorf("Next of a new tag = %d, %v; want ErrExhausted", v, err)
+	}
+	if _, err := tags.Next("before"); err != nil {
+		t.Errorf("Next of a tag that exists: %v", err)
 	}
 }
 

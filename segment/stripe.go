@@ -40,11 +40,12 @@ var _ Creator = (*Striped)(nil)
 // has no such step, stop all processes that use the tags before: a range that one receives between the two would be
 // handed out twice. Then create the tags of the new stripes, with a Start of (greatest counter that was read + 1) ×
 // old count. Processes with the old stripes use up what they have in memory, and get an error that wraps ErrExhausted
-// then. If a program creates tags by itself, do that for every tag that exists, before any program uses the new
-// stripes. On Redis, the atomic step is MULTI. There, on etcd and on ZooKeeper a gap that a tag still has to skip is not in
-// its counter: add the gap of WithFailoverGap to the counter that was read, for each failover or restore that the tag has
-// not noticed. A Daily has a new tag for each day: stop all its processes, and start those with the new stripes on the
-// next day.
+// then. If a program creates tags by itself, begin with the tags that declare the old stripes, such as .stripe0of3 on
+// the first store of three: no program creates a tag of a retired stripe. Ten minutes later, when creations that had
+// begun have ended, do the rest, for every tag that exists, before any program uses the new stripes. On Redis, the
+// atomic step is MULTI. There, on etcd and on ZooKeeper a gap that a tag still has to skip is not in its counter: add
+// the gap of WithFailoverGap to the counter that was read, for each failover or restore that the tag has not noticed.
+// A Daily has a new tag for each day: stop all its processes, and start those with the new stripes on the next day.
 //
 // If an argument is invalid, Take and CreateTag return an error that wraps ErrOption.
 func Stripe(index, count int, src Source) *Striped {

@@ -23,13 +23,16 @@ func (s *Striped) declare(ctx context.Context, store Creator) error {
 	return nil
 }
 
-// checkDeclared returns an error that wraps ErrNoTag if nobody has declared that the store is this stripe.
+// checkDeclared returns an error that wraps ErrNoTag if nobody has declared that the store is this stripe, and ErrExhausted if the
+// stripe was retired.
 func (s *Striped) checkDeclared(ctx context.Context) error {
 	// No counter is at AtLeast, so this changes nothing.
 	_, err := s.source.Take(ctx, Request{Tag: s.declaration(), Size: 1, AtLeast: math.MaxInt64})
 	switch {
-	case err == nil, errors.Is(err, ErrSetBack), errors.Is(err, ErrExhausted):
+	case err == nil, errors.Is(err, ErrSetBack):
 		return nil // it exists
+	case errors.Is(err, ErrExhausted):
+		return fmt.Errorf("%w: stripe %d of %d was retired, so no tag is created: the number of stripes was changed: use the new one: see Stripe", err, s.index, s.count)
 	case errors.Is(err, ErrNoTag):
 		return fmt.Errorf("%w: no tag is created automatically on a store that does not say that it is stripe %d of %d: "+
 			"the address may lead to another store, or the number of stripes was changed; if all is as it must be, call CreateTag without UnusedBefore once: see Stripe",

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -69,6 +70,22 @@ func TestCloseFromACallback(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Close returns ErrBusy if the clock hangs in a scheduled padding.
+func TestCloseWhileClockHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &hookedClock{Clock: fakeclock.New(noon)}
+		c := newCached(t, new(disposableAssigner), WithClock(clock), WithScheduleInterval(time.Second))
+		goOn := make(chan struct{})
+		hang := func() { <-goOn }
+		clock.hook.Store(&hang)
+		time.Sleep(2 * time.Second)
+		if err := c.Close(); !errors.Is(err, ErrBusy) {
+			t.Errorf("Close() = %v, want ErrBusy", err)
+		}
+		close(goOn)
+	})
 }
 
 // Close works, or returns an error in bounded time, when it is called from Reserve, Release, Assign or

@@ -2,12 +2,14 @@ package uid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/ringbuffer"
 )
 
 // closeWait is how long Close waits at most. It does not wait longer for user code that hangs, or
@@ -31,6 +33,9 @@ func (c *closing) run(work func() error) error {
 		go func() {
 			defer close(c.done)
 			c.err = work()
+			if errors.Is(c.err, ringbuffer.ErrBusy) {
+				c.err = fmt.Errorf("%w: %w", ErrBusy, c.err)
+			}
 		}()
 	})
 	timer := time.NewTimer(closeWait)

@@ -41,7 +41,7 @@ var (
 	// wraps the assigner's error.
 	ErrLease = leasing.ErrLease
 
-	// ErrBusy is returned by Close when user code (an assigner, a lease, a clock, a log handler) was
+	// ErrBusy is returned by Close when user code (an assigner, a lease, a clock) was
 	// still running after some seconds: because it hangs, or because it called Close itself. The
 	// generator is closed nevertheless.
 	ErrBusy = errors.New("uid: closed, but a callback is still running")

@@ -49,7 +49,7 @@ type Generator interface {
 	Renew(ctx context.Context) error
 
 	// Close ends the generator and releases its lease: Next returns ErrClosed, waiting calls return,
-	// and no goroutine runs on, unless the error wraps ErrBusy. It may be called more than once.
+	// and no goroutine runs on, unless the error wraps ErrBusy, or the log handler hangs. It may be called more than once.
 	Close() error
 }
 

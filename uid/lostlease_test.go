@@ -87,6 +87,26 @@ func TestNextLeaseIsExtended(t *testing.T) {
 	})
 }
 
+// The next lease, which a burst has had taken, is extended when the burst is over, too. So it is not lost.
+func TestNextLeaseIsExtendedAfterBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCached(t, newExpiringAssigner(false), smallOptions(t, WithReserveAhead(20*time.Second))...)
+		burst := func(seconds int) {
+			for range 16 * seconds {
+				next(t, c)
+			}
+			synctest.Wait()
+		}
+		burst(8) // far enough that the next lease is taken
+		h := c.leases.Next()
+		time.Sleep(10 * time.Minute)
+		burst(16) // beyond the borrow limit
+		if st := c.Stats(); h == nil || st.WorkerID != h.WorkerID() || st.LostLeases > 0 {
+			t.Errorf("the worker ID of the next lease is not in use: %+v", st)
+		}
+	})
+}
+
 // If the lease and the next one both expire during an outage of the store, a third one replaces them,
 // whether Reserve fails or only grants nothing more.
 func TestLeaseAndNextLeaseAreLost(t *testing.T) {

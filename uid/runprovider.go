@@ -127,8 +127,8 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 		}
 		l = p.current.Load()
 		unit = max(l.stamped.Load()+1, now)
-	} else if l.rollover && unit > now+l.prefetchLead && l.isWorthReplacing(now) {
-		p.nextLease(l, now) // an error of it matters at the borrow limit
+	} else if p.leases.Next() != nil || l.rollover && unit > now+l.prefetchLead && l.isWorthReplacing(now) {
+		p.nextLease(l, now) // also extends the next lease, after a burst too; an error matters at the borrow limit
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
 	// and the time is checked here.

@@ -47,7 +47,11 @@ func (f *tagFile) path() string {
 			break // it is no link
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
+			directory := filepath.Dir(path)
+			if resolved, err := filepath.EvalSymlinks(directory); err == nil { // ".." of a link is that of where it leads to
+				directory = resolved
+			}
+			target = filepath.Join(directory, target)
 		}
 		path = target
 	}
@@ -136,7 +140,8 @@ func (c *tagContent) take(r segment.Request) (segment.Range, error) {
 
 // raiseAll moves the counters of all tags by a gap, at the present time.
 func (c *tagContent) raiseAll(gap int64, now time.Time) {
-	c.copied, c.copyGap = max(c.copied, now.UnixMilli()), max(c.copyGap, gap)
+	c.copied = max(c.copied, now.UnixMilli())
+	c.copyGap += min(gap, math.MaxInt64-c.copyGap) // a tag may have been lost with each copy, and created again beyond the gaps so far
 	for i := range c.tags {
 		t := &c.tags[i]
 		t.next += min(gap, math.MaxInt64-t.next)

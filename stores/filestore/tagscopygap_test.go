@@ -56,6 +56,26 @@ func TestFileCopyGap(t *testing.T) {
 	}
 }
 
+// A tag that was created after one copy, and lost with the next one, begins beyond both gaps.
+func TestFileCopyGapTwice(t *testing.T) {
+	path, _ := newTagsFile(t, "orders")
+	before := time.Now()
+	data := mustReadFile(t, path)
+	for n := range int64(2) {
+		remove(t, path)
+		write(t, path, data)
+		f := openTags(path, WithCopyGap(100))
+		mustTakeFile(t, f, "orders")
+		data = mustReadFile(t, path)
+		if err := f.CreateTag(t.Context(), "lost", segment.TagConfig{UnusedBefore: before}); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustTakeFile(t, f, "lost"); got.First != 1+100*(n+1) {
+			t.Errorf("after %d copies, a tag that was lost with each of them begins with %+v; want %d", n+1, got, 1+100*(n+1))
+		}
+	}
+}
+
 // A tag that may have been created up to the time of a copy begins beyond the gap, and one that was certainly not
 // begins at its start.
 func TestFileUnusedBeforeCopy(t *testing.T) {

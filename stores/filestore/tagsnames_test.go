@@ -61,6 +61,28 @@ func TestTagsOfSymbolicLink(t *testing.T) {
 	}
 }
 
+// A relative link in a directory that is a link itself begins where that leads to, as for the operating system.
+func TestTagsOfLinkInLinkedDirectory(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, "shared", "ids")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.MkdirAll(filepath.Join(directory, "releases", "42"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(filepath.Join("releases", "42"), filepath.Join(directory, "current")),
+		os.Symlink(filepath.Join("..", "..", "shared", "ids"), filepath.Join(directory, "releases", "42", "ids"))); err != nil {
+		testkit.Missing(t, "there are no symbolic links: ", err)
+	}
+	link := filepath.Join(directory, "current", "ids")
+	if err := New(link).CreateTag(t.Context(), "orders", segment.TagConfig{Step: 10}); err != nil {
+		t.Fatal(err)
+	}
+	for n, p := range []string{path, link} {
+		if got := mustTakeFile(t, New(p), "orders"); got.First != 1+10*int64(n) {
+			t.Errorf("the range of %s is %+v", p, got)
+		}
+	}
+}
+
 // Symbolic links lead to one file and one lock.
 func TestFileSymbolicLink(t *testing.T) {
 	path, f := newTagsFile(t, "orders")

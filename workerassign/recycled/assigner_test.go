@@ -43,6 +43,12 @@ func inFleet(t *testing.T, test func(f *fleet), opts ...assigntest.MemoryOption)
 	})
 }
 
+// logged returns the log, when all records are written.
+func (f *fleet) logged() string {
+	synctest.Wait()
+	return f.log.String()
+}
+
 // assigner returns the assigner of another process, on a pool that was created, unless the options or the store forbid that.
 func (f *fleet) assigner(opts ...recycled.Option) *recycled.Assigner {
 	if f.Dump().Pool.Revision == 0 {

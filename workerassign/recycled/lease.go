@@ -199,8 +199,7 @@ func (l *slotLease) check(ctx context.Context, s State, sent time.Time, action s
 		l.mu.Lock()
 		l.void = lost
 		l.mu.Unlock()
-		log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
-		defer log.Flush(safelog.FlushTimeout)
+		log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req)) // it writes by itself: nothing may be stamped while the logger is slow
 		log.Log(slog.LevelError, "recycled: another process may hold what a lease was granted; UIDs may have been generated twice",
 			"store", l.recycled.store.String(), "worker_id", l.workerID, "err", lost)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func (f *fleet) wantVoid(what string, l workerassign.Lease, text string) {
 		leasetest.WantError(f.T, what, err, workerassign.ErrVoid, text)
 		leasetest.WantError(f.T, what, err, workerassign.ErrLeaseLost)
 	}
-	if log := f.log.String(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "UIDs may have been generated twice") {
+	if log := f.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "UIDs may have been generated twice") {
 		f.Errorf("%s: the log is %q; must have one error", what, log)
 	}
 	writes := f.Writes()
@@ -45,7 +46,7 @@ func (f *fleet) wantLost(what string, l workerassign.Lease, text string) {
 	if errors.Is(err, workerassign.ErrVoid) {
 		f.Errorf("%s: the error is %v; must not wrap ErrVoid, because the grant stays", what, err)
 	}
-	if log := f.log.String(); strings.Contains(log, "level=ERROR") {
+	if log := f.logged(); strings.Contains(log, "level=ERROR") {
 		f.Errorf("%s: the log has an error: %s", what, log)
 	}
 }
@@ -70,6 +71,33 @@ func TestR4CopyExtends(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A slow log handler does not delay the error, so that the generator drops what was granted at once.
+func TestR4SlowLogger(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		slow := recycled.WithLogger(slog.New(slowHandler{slog.DiscardHandler}))
+		winner := f.assign(f.assigner(slow))
+		loser := recycled.CopyLease(winner)
+		time.Sleep(time.Second)
+		f.reserve(winner, 30*time.Second)
+		begin := time.Now()
+		_, err := loser.Reserve(f.Context(), time.Now().Add(30*time.Second))
+		if took := time.Since(begin); took > 0 || !errors.Is(err, workerassign.ErrVoid) {
+			f.Errorf("Reserve returned %v after %v, want ErrVoid at once", err, took)
+		}
+		time.Sleep(time.Minute) // the handler ends
+	})
+}
+
+// slowHandler takes a minute for each record.
+type slowHandler struct{ slog.Handler }
+
+func (slowHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (slowHandler) Handle(context.Context, slog.Record) error {
+	time.Sleep(time.Minute)
+	return nil
 }
 
 // R4: the same if the copy extends the lease between the read and the write, even if its write is equal to the other one,
@@ -229,7 +257,7 @@ func TestR4CopyExtendsBeforeFailover(t *testing.T) {
 				if errors.Is(err, workerassign.ErrVoid) != copied || (err == nil) != (!copied && action == "Release") {
 					f.Errorf("the copy has extended the lease: %v; %s = %v", copied, action, err)
 				}
-				if log := f.log.String(); strings.Contains(log, "level=ERROR") != copied {
+				if log := f.logged(); strings.Contains(log, "level=ERROR") != copied {
 					f.Errorf("the copy has extended the lease: %v; %s: the log is %q", copied, action, log)
 				}
 			})
@@ -460,7 +488,7 @@ func TestR4ReleaseReplyLost(t *testing.T) {
 		f.reserve(l, 20*time.Second)
 		f.faultWrites(anyWrite, assigntest.LoseReply)
 		f.release(l)
-		if log := f.log.String(); log != "" {
+		if log := f.logged(); log != "" {
 			f.Errorf("the log is %q", log)
 		}
 	})
@@ -488,7 +516,7 @@ func TestR4ReleaseArrivesLate(t *testing.T) {
 			return assigntest.NoFault
 		})
 		f.release(l)
-		if log := f.log.String(); !arrived || log != "" {
+		if log := f.logged(); !arrived || log != "" {
 			f.Errorf("the second try was made: %v; the log is %q", arrived, log)
 		}
 	})
@@ -514,7 +542,7 @@ func TestR4ReleaseFindsVoid(t *testing.T) {
 			if err := l.Release(f.Context(), time.Now()); err != nil || f.slot(0) != before {
 				f.Errorf("%s: a second Release = %v; the slot was %+v, and is %+v", name, err, before, f.slot(0))
 			}
-			if log := f.log.String(); strings.Count(log, "level=ERROR") != 1 {
+			if log := f.logged(); strings.Count(log, "level=ERROR") != 1 {
 				f.Errorf("%s: the log is %q; must have one error", name, log)
 			}
 		})
@@ -646,7 +674,7 @@ func TestRaiseFloorOnAFullLayout(t *testing.T) {
 					f.Fatalf("Assign after RaiseFloor: %v", err)
 				}
 				f.wantTime("NotBefore", l.NotBefore(), floor)
-				if log := f.log.String(); !strings.Contains(log, "the lease begins later, at the floor of the pool") {
+				if log := f.logged(); !strings.Contains(log, "the lease begins later, at the floor of the pool") {
 					f.Errorf("the log does not say so: %q", log)
 				}
 			})
@@ -668,7 +696,7 @@ func TestRaiseFloorOnAFullLayout(t *testing.T) {
 func TestFirstStartSaysThatItWaits(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		f.assign(f.assignerOn(f.Memory))
-		first, _, _ := strings.Cut(f.log.String(), "\n")
+		first, _, _ := strings.Cut(f.logged(), "\n")
 		for _, text := range []string{"wait=1m50", "ringuid pool create", "UIDs begin at the floor"} {
 			if !strings.Contains(first, text) {
 				f.Errorf("the first log record is %q; must contain %q", first, text)

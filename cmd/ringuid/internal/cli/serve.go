@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
 	"os"
@@ -426,16 +427,21 @@ func (s *served) openGenerator(ctx context.Context, uids settings.Settings, stor
 	if uids, err = s.limitRollovers(uids); err != nil {
 		return err
 	}
+	checked := settings.Settings{"assigner": "recycled"} // without one, the store decides, but Check requires one
+	maps.Copy(checked, uids)
+	inForce, err := checked.InForce()
+	if bound := inForce["max_staleness"]; err == nil && bound != "" {
+		s.stale, err = time.ParseDuration(bound)
+	}
+	if err != nil {
+		return err
+	}
 	g, err := uids.NewGenerator(ctx, workers, uid.WithLogger(log))
 	if err != nil {
 		return err
 	}
 	s.uids = g
-	inForce, err := uids.InForce()
-	if bound := inForce["max_staleness"]; err == nil && bound != "" {
-		s.stale, err = time.ParseDuration(bound)
-	}
-	return err
+	return nil
 }
 
 // options returns the options of the server.

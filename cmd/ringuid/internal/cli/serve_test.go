@@ -181,6 +181,26 @@ func TestServeHelpIsShort(t *testing.T) {
 	}
 }
 
+// If no assigner is set, the store decides; the other settings of the worker ID count nevertheless.
+func TestServedWithoutAssigner(t *testing.T) {
+	cfg := server.DefaultConfig()
+	cfg.UID.Set("worker_prefix", "5/3")
+	cfg.Store = filepath.Join(t.TempDir(), "worker")
+	if wrong := checkStores(cfg); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	s, err := openServed(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.uids.Stats().WorkerID; got>>19 != 5 || s.stale == 0 {
+		t.Errorf("the worker ID is %d, the bound on staleness %v", got, s.stale)
+	}
+	if err := s.close(time.Minute); err != nil && !errors.Is(err, context.DeadlineExceeded) { // a slow disk
+		t.Error(err)
+	}
+}
+
 // What the settings of the generator say about its worker ID is what it takes from the store.
 func TestServedWorkerID(t *testing.T) {
 	cfg := server.DefaultConfig()

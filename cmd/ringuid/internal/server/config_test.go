@@ -164,7 +164,7 @@ tokens:
 	if t.Failed() {
 		t.Logf("the error is:\n%v", err)
 	}
-	for _, text := range []string{"[", "- a", "x", "1: 2", "tokens: x", "tokens: [x]", "listen: [127.0.0.1:80, x]", "listen: null", "tags: [[a]]", "? [a]\n: b",
+	for _, text := range []string{"[", "- a", "x", "1: 2", "tokens: x", "tokens: [x]", "listen: [127.0.0.1:80, x]", "listen: null", "tags: [[a]]", "tags: []", "hosts: []", "? [a]\n: b",
 		"max-batch: 5\n---\nmax-body: 5\n", "max-batch: 5\n---\n", "---\n---\ntokens: []\n", "max-batch: 5\n---\n["} {
 		if _, err := ReadConfig(Sources{File: writeFile(t, "config.yaml", text), LookupEnv: environment(nil)}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%q: %v", text, err)

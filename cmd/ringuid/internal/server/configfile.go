@@ -151,6 +151,10 @@ func (f configFile) setting(st setting, p pair) {
 	var text string
 	if p.value.Kind == yaml.SequenceNode {
 		words := f.list(p)
+		if len(p.value.Content) == 0 { // it would mean all
+			f.fail(f.at(p.value), "has an empty list for %s; must have an element; without the key there is no restriction", p.key)
+			return
+		}
 		if i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, ",") }); i >= 0 {
 			f.fail(f.at(p.value), "has a comma in %q; must not have one", words[i])
 			return

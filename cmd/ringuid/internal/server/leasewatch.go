@@ -13,7 +13,7 @@ import (
 type leaseWatch struct {
 	mu    sync.Mutex
 	since time.Time     // when the lease was taken into use
-	usual time.Duration // the longest time that was left of it
+	usual time.Duration // the longest time that was left of it, without what was borrowed under load
 	state leaseState
 }
 
@@ -32,7 +32,7 @@ func (w *leaseWatch) note(log *slog.Logger, now time.Time, st uid.Stats, h uid.H
 	if !st.LeaseSince.Equal(w.since) {
 		w.since, w.usual = st.LeaseSince, 0
 	}
-	w.usual = max(w.usual, h.For)
+	w.usual = max(w.usual, min(h.For, st.ReserveAhead*3/2))
 	if !st.LeaseBounded {
 		w.state = leaseState{}
 	} else if st.LeaseUntil.After(before.until) {

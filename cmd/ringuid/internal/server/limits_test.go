@@ -241,6 +241,22 @@ func TestStoreDoesNotExtendLease(t *testing.T) {
 	}
 }
 
+// What a burst has reserved is not usual: after it, a lease that is extended in time is not low.
+func TestLeaseAfterBurst(t *testing.T) {
+	var w leaseWatch
+	now := time.Now()
+	st := uid.Stats{LeaseSince: now, LeaseBounded: true, ReserveAhead: 30 * time.Second}
+	for _, tt := range []struct {
+		left time.Duration
+		low  bool
+	}{{46 * time.Second, false}, {4 * time.Minute, false}, {34 * time.Second, false}, {22 * time.Second, true}} {
+		w.note(slog.New(slog.DiscardHandler), now, st, uid.Health{For: tt.left})
+		if got := w.last().Low; got != tt.low {
+			t.Errorf("%v left: low is %v", tt.left, got)
+		}
+	}
+}
+
 // Quantiles are those of the last samples, at most a quarter too great.
 func TestLatencies(t *testing.T) {
 	var l latencies
