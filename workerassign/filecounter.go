@@ -63,4 +63,5 @@ func (f *File) counter(text []byte, err error) (int64, error) {
 // repairAdvice says what to do about a counter that is missing or corrupt. An older copy of the file
 // would have the same effect as starting at 1: worker IDs would be assigned a second time.
 const repairAdvice = "restore its latest content, never an older copy, or write a number to it that is greater than all worker IDs that were used " +
-	"(the content for 1000 is %q, where crc32c is the checksum of the text before the last space); do not delete it or its lock file"
+	"(the content for 1000 is %q; if that is too small, stop all programs that use the file, write it nevertheless, and raise it by ringuid worker-file set, " +
+	"or File.Raise); do not delete it or its lock file"

@@ -39,10 +39,10 @@ func TestStaticFileIsRefused(t *testing.T) {
 			write(t, path, bytes.Replace(old, []byte("worker 5"), []byte("worker 6"), 1))
 		},
 			"not what this package wrote"},
-		"a counter": {func(t *testing.T, path string, _ []byte) { write(t, path, []byte(formatCounter(5))) }, "not what this package wrote"},
+		"a counter": {func(t *testing.T, path string, _ []byte) { write(t, path, []byte(formatCounter(5))) }, "do not change or delete it"},
 		"a slot file": {func(t *testing.T, path string, _ []byte) {
 			write(t, path, []byte(workerfile.SlotsHeader+" \"h\" \"1\" \"2\"\n"))
-		}, "not what this package wrote"},
+		}, "do not change or delete it"},
 		"older content": {func(t *testing.T, path string, old []byte) { write(t, path, old) }, "is a copy"},
 		"renamed copy": {func(t *testing.T, path string, old []byte) {
 			write(t, path+".old", old)

@@ -52,6 +52,9 @@ func (h *Held) read() (*lockedfile.Decoder, error) {
 	case err != nil:
 		return nil, h.file.Wrap(err)
 	}
+	if other := h.file.Other(data); other != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, h.file.Path, other)
+	}
 	data, ok := lockedfile.CutChecksum(data)
 	d := &lockedfile.Decoder{Rest: string(data), Failed: !ok}
 	d.Prefix(h.file.header)

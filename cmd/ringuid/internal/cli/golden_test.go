@@ -211,6 +211,7 @@ func TestFails(t *testing.T) {
 		{exitUsage, "See ringuid schema --help.", "schema mysql --tables x"},
 		{exitFailed, `not a UID: "hello" must be a decimal number`, "parse hello"},
 		{exitUsage, "unexpected argument nxt", "nxt"},
+		{exitUsage, "unexpected argument mysql://u:xxxxx@db/ids\nSee", "next mysql://u:secret@db/ids"},
 		{exitUsage, "--color", "--color sometimes parse 1"},
 		{exitFailed, "must be a decimal number", "parse 1 x"},
 		{exitFailed, "must be a decimal number", "parse -- -1"},

@@ -158,6 +158,7 @@ var (
 
 // explain says in other words what is wrong in the command line of a command.
 func explain(err error, command string) error {
+	const unexpected = "unexpected argument "
 	text := err.Error()
 	if m := missingArgument.FindStringSubmatch(text); m != nil && m[1] != "" {
 		return fmt.Errorf("a subcommand is missing: %s", strings.ReplaceAll(m[2], `", "`, " or "))
@@ -166,6 +167,9 @@ func explain(err error, command string) error {
 	}
 	if m := negativeNumber.FindStringSubmatch(text); m != nil {
 		return fmt.Errorf("%s is not a flag; write -- before a value that begins with -, as in: %s -- %s", m[1], strings.TrimPrefix(command, "ringuid "), m[1])
+	}
+	if before, argument, ok := strings.Cut(text, unexpected); ok {
+		return errors.New(before + unexpected + connect.Redact(argument)) // it may be the address of a store
 	}
 	return errors.New(strings.Replace(text, ": is ", " is ", 1)) // of a mapper
 }

@@ -295,6 +295,14 @@ func storeOptions(s settings.Settings) (connect.Options, error) {
 	return opts, nil
 }
 
+// tagStoreOptions returns those of the store of worker IDs if tags have the same text: its parameters may be only for recycled ones.
+func tagStoreOptions(cfg server.Config) (opts connect.Options) {
+	if cfg.TagStore == cfg.Store {
+		opts, _ = storeOptions(cfg.UID) // whose error is that of the store
+	}
+	return opts
+}
+
 // checkStores checks what package server does not know: the texts of the stores, and what they have in common with the settings of
 // the generator.
 func checkStores(cfg server.Config) map[string]error {
@@ -320,7 +328,7 @@ func checkStores(cfg server.Config) map[string]error {
 		}
 	}
 	if cfg.TagStore != "" {
-		check("tag-store", cfg.TagStore, connect.Options{})
+		check("tag-store", cfg.TagStore, tagStoreOptions(cfg))
 	}
 	return wrong
 }
@@ -403,7 +411,7 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		}
 	}
 	if cfg.TagStore != "" {
-		store, err := open("tag-store", cfg.TagStore, connect.Options{})
+		store, err := open("tag-store", cfg.TagStore, tagStoreOptions(cfg))
 		if err != nil {
 			return nil, err
 		}

@@ -241,6 +241,7 @@ func TestCheckStores(t *testing.T) {
 	}{
 		{"", "", "", "store: and tag-store are not set: there is nothing to serve"},
 		{"redis://h", "redis://h", "assigner=recycled,worker_name=a,worker_id=0", ""},
+		{"mysql://h/a?horizon=80s", "mysql://h/a?horizon=80s", "assigner=recycled", ""},
 		{"redis://h?name=a", "", "worker_name=a", ""},
 		{"redis://h?name=a", "", "worker_name=b", `store: is wrong: "redis://h?name=a": the parameter name is "a": differs`},
 		{"redis://h", "", "assigner=disposable", `store: is wrong: "redis://h": assign is disposable, and redis has no disposable`},

@@ -78,8 +78,7 @@ func (*workerFileSet) Help() string {
 Raises the counter, so that all further worker IDs are greater than the number. If worker IDs from there on were assigned already,
 the command changes nothing and fails.
 
-Use it when worker IDs may have been used that the file does not know: before a service moves here from another host, or before
-a lost file is replaced.
+Use it when worker IDs may have been used that the file does not know: before a service moves here from another host.
 
 Example:
 
