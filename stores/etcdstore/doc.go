@@ -39,7 +39,7 @@
 //
 // # History, and restored snapshots
 //
-// The key history contains the cluster ID and a random token. Each write compares it. When an answer has
+// The key history contains the cluster ID, how often it was changed, and a random token. Each write compares it. When an answer has
 // another cluster ID, which is the case after a snapshot was restored with a new --initial-cluster-token, the
 // first process that reads gives the key a new value. Then all leases end when their grants are used,
 // and no new lease begins before the pool's floor, about two minutes later by default (rule R7 of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -134,13 +135,14 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 
 // checkHistory returns the history of an answer whose first operation is a range of its key. before is what the
 // store had seen when the request was sent. It returns false if the key had to be written, because there is none, or the
-// cluster is another, or its data went back.
+// cluster is another, or its data went back. If somebody has noted that it went back, the history is a later one than before, and not
+// an earlier one, which a snapshot of that time has.
 func (s *Store) checkHistory(ctx context.Context, before seen, resp *clientv3.TxnResponse, wentBack bool) (string, bool, error) {
 	history := ""
 	if kvs := kvsOf(resp, 0); len(kvs) > 0 {
 		history = string(kvs[0].Value)
 	}
-	if !isOfCluster(history, resp.Header.ClusterId) || wentBack && history == before.history {
+	if !isOfCluster(history, resp.Header.ClusterId) || wentBack && changes(history) <= changes(before.history) {
 		_, err := s.replaceHistory(ctx, history, resp.Header.ClusterId)
 		return "", false, err
 	}
@@ -151,6 +153,19 @@ func (s *Store) checkHistory(ctx context.Context, before seen, resp *clientv3.Tx
 // isOfCluster reports whether a history is of the cluster with the given ID.
 func isOfCluster(history string, cluster uint64) bool {
 	return strings.HasPrefix(history, fmt.Sprintf("%x.", cluster))
+}
+
+// changes returns how often the history was changed before: the second part of its text.
+func changes(history string) int64 {
+	parts := strings.Split(history, ".")
+	if len(parts) != 3 {
+		return 0
+	}
+	n, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // addIDs adds worker IDs of an index to those that are to be read.

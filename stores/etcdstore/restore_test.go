@@ -125,6 +125,31 @@ func TestRestoredSnapshotSameCluster(t *testing.T) {
 	}
 }
 
+// The snapshot may be older than the last change of the history.
+func TestRestoredSnapshotOlderHistory(t *testing.T) {
+	t.Parallel()
+	r := &restored{t: t, server: etcdtest.Start(t)}
+	r.store = New(dial(t, r.server.Endpoint()))
+	r.assign(r.store)
+	snapshot := r.server.Snapshot()
+	old := slottest.Read(t, r.store, recycled.Query{}).History
+	if err := r.store.NewHistory(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.history = slottest.Read(t, r.store, recycled.Query{}).History
+	r.lease = r.assign(r.store)
+	r.reserve(r.lease, fleettest.Horizon)
+	s := slottest.Read(t, r.store, recycled.Query{WorkerIDs: []int64{r.lease.WorkerID()}})
+	slot := s.Slots[0]
+	slot.Revision++
+	r.prepared = slottest.Swap(s, nil, slot)
+	r.server.Restore(snapshot, "ringuid")
+	r.ended()
+	if now := slottest.Read(t, r.store, recycled.Query{}).History; now == old || now == r.history {
+		t.Errorf("the history was %q, then %q, and is %q; want another one", old, r.history, now)
+	}
+}
+
 // A process that has just started does not notice that. Then NewHistory ends all leases, or RaiseFloor does.
 func TestRestoredSnapshotOperator(t *testing.T) {
 	t.Parallel()

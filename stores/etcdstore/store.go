@@ -217,7 +217,8 @@ func (s *Store) NewHistory(ctx context.Context) error {
 
 // replaceHistory gives the history key a new value. It returns false if another process was faster.
 func (s *Store) replaceHistory(ctx context.Context, old string, cluster uint64) (bool, error) {
-	history := fmt.Sprintf("%x.%s", cluster, rand.Text())
+	n := max(changes(old), changes(s.lastSeen().history)) + 1
+	history := fmt.Sprintf("%x.%d.%s", cluster, n, rand.Text())
 	resp, err := s.client.Txn(ctx).If(s.hasValue(s.historyKey(), old)).Then(clientv3.OpPut(s.historyKey(), history)).Commit()
 	if err != nil {
 		return false, s.wrap(ctx, err)

@@ -158,10 +158,8 @@ func (s *Store) writeTag(ctx context.Context, old, next tagState) (bool, error) 
 	if err != nil || !resp.Succeeded {
 		return false, err
 	}
-	// A snapshot that was restored in another cluster contains the old history until somebody replaces it. In the same
-	// cluster, the revision of a write is greater than all that was seen before.
-	if h := resp.Header; wentBack || !isOfCluster(old.history, h.ClusterId) || h.ClusterId == before.cluster && h.Revision <= before.revision {
-		_, err := s.replaceHistory(ctx, old.history, h.ClusterId)
+	if isOnOldData(old.history, before, resp.Header, wentBack) {
+		_, err := s.replaceHistory(ctx, old.history, resp.Header.ClusterId)
 		return false, err
 	}
 	return true, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -32,16 +33,27 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 			return false, err
 		}
 	}
+	before := s.lastSeen()
 	resp, wentBack, err := s.do(ctx, func(txn clientv3.Txn) clientv3.Txn { return txn.If(t.compare...).Then(t.then...) })
 	if err != nil {
 		return false, err
 	}
-	// A write that has been made on data that went back is no grant. A snapshot that was restored in another cluster
-	// contains the old history until a Read replaces it.
-	if wentBack || resp.Succeeded && !isOfCluster(w.History, resp.Header.ClusterId) {
+	if resp.Succeeded && isOnOldData(w.History, before, resp.Header, wentBack) { // then it is no grant
+		if _, err := s.replaceHistory(ctx, w.History, resp.Header.ClusterId); err != nil {
+			return false, err
+		}
+		wentBack = true
+	}
+	if wentBack {
 		return false, s.wentBackError()
 	}
 	return resp.Succeeded, nil
+}
+
+// isOnOldData reports whether a write that was made has met data of the past. A snapshot that was restored in another cluster contains
+// the old history until somebody replaces it. In the same cluster, the revision of a write is greater than all that was seen before.
+func isOnOldData(history string, before seen, h *etcdserverpb.ResponseHeader, wentBack bool) bool {
+	return wentBack || !isOfCluster(history, h.ClusterId) || h.ClusterId == before.cluster && h.Revision <= before.revision
 }
 
 // write is a transaction that is being composed.

@@ -76,7 +76,8 @@
 //	redis-cli HSET 'ringuid:{default}:slots' servers '5 3'
 //
 // That is the new and the former number (1 before the pool exists). Both are required in a pool that is in use: with the new
-// number alone, servers that know only the former one could be a majority of it. Set them before servers are attached.
+// number alone, servers that know only the former one could be a majority of it. Set them before servers are attached,
+// and have one of these ready: nothing is granted until it is attached and synchronized.
 //
 //	servers   replicas that must have a write   servers that may fail
 //	1         0                                 0
