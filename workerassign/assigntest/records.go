@@ -21,11 +21,11 @@ func newSlot(s recycled.State, workerID int64) recycled.Slot {
 	return recycled.Slot{WorkerID: workerID, Revision: 1, From: begin, Until: begin, History: s.History, Written: begin, FreeAt: begin}
 }
 
-// heldSlot returns a record of a slot that does not exist yet, and that a lease holds for a minute.
+// heldSlot returns a record of a slot that does not exist yet, and that a lease holds for a day, however slow the test is.
 func heldSlot(s recycled.State, workerID int64) recycled.Slot {
 	slot := newSlot(s, workerID)
 	slot.Token = fmt.Sprint("token ", workerID)
-	slot.Until = floorMS(s.Now.Add(time.Minute))
+	slot.Until = floorMS(s.Now.Add(24 * time.Hour))
 	slot.FreeAt = slot.Until.Add(10 * time.Second)
 	slot.Holder = recycled.Holder{Host: "host-1", Process: "4711", Since: slot.From}
 	return slot
