@@ -181,11 +181,9 @@ func TestServeHelpIsShort(t *testing.T) {
 	}
 }
 
-// If no assigner is set, the store decides; the other settings of the worker ID count nevertheless.
-func TestServedWithoutAssigner(t *testing.T) {
-	cfg := server.DefaultConfig()
-	cfg.UID.Set("worker_prefix", "5/3")
-	cfg.Store = filepath.Join(t.TempDir(), "worker")
+// mustServe opens what a configuration serves, until the end of the test.
+func mustServe(t *testing.T, cfg server.Config) *served {
+	t.Helper()
 	if wrong := checkStores(cfg); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -193,11 +191,22 @@ func TestServedWithoutAssigner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := s.close(time.Minute); err != nil && !errors.Is(err, context.DeadlineExceeded) { // a slow disk
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// If no assigner is set, the store decides; the other settings of the worker ID count nevertheless.
+func TestServedWithoutAssigner(t *testing.T) {
+	cfg := server.DefaultConfig()
+	cfg.UID.Set("worker_prefix", "5/3")
+	cfg.Store = filepath.Join(t.TempDir(), "worker")
+	s := mustServe(t, cfg)
 	if got := s.uids.Stats().WorkerID; got>>19 != 5 || s.stale == 0 {
 		t.Errorf("the worker ID is %d, the bound on staleness %v", got, s.stale)
-	}
-	if err := s.close(time.Minute); err != nil && !errors.Is(err, context.DeadlineExceeded) { // a slow disk
-		t.Error(err)
 	}
 }
 
@@ -210,13 +219,7 @@ func TestServedWorkerID(t *testing.T) {
 		}
 	}
 	cfg.Store = filepath.Join(t.TempDir(), "slots")
-	if wrong := checkStores(cfg); len(wrong) > 0 {
-		t.Fatal(wrong)
-	}
-	s, err := openServed(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustServe(t, cfg)
 	if got := s.uids.Stats().WorkerID; got != 5<<19|3 {
 		t.Errorf("the worker ID is %d, want %d", got, 5<<19|3)
 	}
@@ -227,9 +230,6 @@ func TestServedWorkerID(t *testing.T) {
 	opts := s.options(nil)
 	if n := len(opts.Collectors); n != 2 { // of the generator and of the pool
 		t.Errorf("%d collectors", n)
-	}
-	if err := s.close(time.Minute); err != nil && !errors.Is(err, context.DeadlineExceeded) { // a slow disk
-		t.Error(err)
 	}
 }
 
