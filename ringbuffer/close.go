@@ -31,11 +31,10 @@ func (r *Ring) Close() error {
 	if !r.initialized() {
 		return nil
 	}
-	if r.closed.CompareAndSwap(false, true) {
-		r.end()
-		r.cancel()
-		r.runAvailable.broadcast()
-	}
+	r.closed.Store(true) // all this may be done more than once
+	r.end()
+	r.cancel()
+	r.runAvailable.broadcast()
 	deadline := time.Now().Add(closeTimeout)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()

@@ -45,6 +45,24 @@ func TestCloseIsFinal(t *testing.T) {
 	}
 }
 
+// When a second Close has returned, no take gets an integer, even if the first one is suspended after its first step.
+func TestCloseBesideClose(t *testing.T) {
+	r, err := New(context.Background(), Config{Capacity: 2, Logger: discardLogger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Put(context.Background(), Run{First: 1, Length: 10}); err != nil {
+		t.Fatal(err)
+	}
+	r.closed.Store(true)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := r.Take(context.Background()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Take after Close = %d, %v; want ErrClosed", v, err)
+	}
+}
+
 // Close is called while goroutines take, a few hundred times. Each take returns an integer or ErrClosed,
 // the provider is not called afterwards, and no goroutine is left.
 func TestCloseDuringTakes(t *testing.T) {

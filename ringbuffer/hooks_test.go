@@ -56,7 +56,7 @@ func TestBeforeRun(t *testing.T) {
 	})
 }
 
-// OnSchedule is called when a scheduled padding begins, before stale runs are dropped, and not for any
+// OnSchedule is called when a scheduled padding begins, after stale runs were dropped, and not for any
 // other padding.
 func TestOnSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestOnSchedule(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if got := seen(); !slices.Equal(got, []string{"schedule", "stale", "schedule", "stale"}) {
+		if got := seen(); !slices.Equal(got, []string{"stale", "schedule", "stale", "schedule"}) {
 			t.Errorf("the calls are %q", got)
 		}
 	})

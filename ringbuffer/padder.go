@@ -66,10 +66,10 @@ func (r *Ring) runPadder(delay time.Duration) {
 		case <-tick:
 			paddings = &r.counters.paddings.scheduled
 			onDemand = false
+			r.dropStale()
 			if r.cfg.OnSchedule != nil {
 				r.cfg.OnSchedule()
 			}
-			r.dropStale()
 		case <-timer.C: // it counts as the padding before
 			onDemand = r.tail.Load() != r.tailAtPause
 		}

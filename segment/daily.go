@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // maxDigits is the greatest number of digits behind the date of a daily number.
@@ -38,6 +40,9 @@ type Daily struct {
 	mu      sync.Mutex         // for the fields below; no code of the user runs while it is held
 	next    *dailySequence     // prepared, for the day after the current one
 	opening map[int64]*opening // of dates: those that run, and the last one that has failed
+	series  seriesLog          // of failures to open a day
+
+	log *safelog.Queue
 }
 
 // dailySequence is the Sequence of a day.
@@ -110,7 +115,7 @@ func NewDaily(ctx context.Context, src Creator, tag string, digits int, zone *ti
 		return nil, err
 	}
 	d := &Daily{source: src, tag: tag, digits: digits, scale: int64(math.Pow10(digits)), zone: zone, cfg: cfg, work: newBackground(),
-		opening: map[int64]*opening{}}
+		opening: map[int64]*opening{}, log: safelog.NewQueue(cfg.logger)}
 	if d.cfg.step > d.scale-1 {
 		return nil, fmt.Errorf("%w: the step of daily tags is %d; must be 1 to %d, which is how many numbers a day has with %d digits",
 			ErrOption, d.cfg.step, d.scale-1, digits)

@@ -3,6 +3,7 @@ package segment_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,6 +79,65 @@ func TestDailyPrepared(t *testing.T) {
 		}
 		if s := d.Stats(); s.Tag != "orders.20000102" || !d.Health().OK() {
 			t.Errorf("Stats = %+v", s)
+		}
+	})
+}
+
+// A Daily for which no call comes opens each day nevertheless, also one that could not be opened in time. While it
+// cannot, Health says so before the day begins, and the log once.
+func TestDailyWithoutCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out testkit.Buffer
+		m := segmenttest.NewMemory()
+		d := newDaily(t, m, time.UTC, segment.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
+		for range 5 * 24 {
+			time.Sleep(time.Hour)
+			if h := d.Health(); !h.OK() || !h.FailingSince.IsZero() {
+				t.Fatalf("Health at %v without calls = %+v", time.Now(), h)
+			}
+		}
+		time.Sleep(23*time.Hour + 55*time.Minute)
+		if m.Counter("orders.20000107") == 0 {
+			t.Error("the next day was not prepared")
+		}
+		time.Sleep(23*time.Hour + 50*time.Minute) // 23:45
+		m.Kill()
+		time.Sleep(10 * time.Minute)
+		if h := d.Health(); !h.OK() || !errors.Is(h.LastError, segmenttest.ErrDown) || time.Since(h.FailingSince) > 6*time.Minute {
+			t.Errorf("Health 5 minutes before a day that cannot be opened = %+v", h)
+		}
+		time.Sleep(10 * time.Minute)
+		if h := d.Health(); !errors.Is(h.Err, segmenttest.ErrDown) || !errors.Is(h.LastError, segmenttest.ErrDown) {
+			t.Errorf("Health on the day that cannot be opened = %+v", h)
+		}
+		m.Start()
+		time.Sleep(time.Minute)
+		if h := d.Health(); !h.OK() || h.LastError != nil {
+			t.Errorf("Health when the store is up again = %+v", h)
+		}
+		if log := out.String(); strings.Count(log, "cannot be opened") != 1 || strings.Count(log, "is open again") != 1 || strings.Count(log, "\n") != 2 {
+			t.Errorf("the log is\n%s", log)
+		}
+		if v, err := d.Next(); err != nil || v != 20000108_000001 {
+			t.Errorf("Next = %d, %v", v, err)
+		}
+	})
+}
+
+// The day before, whose numbers WithYesterday allows, is not in Health any more when the present day is open.
+func TestDailyHealthAfterYesterday(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		d := newDaily(t, m, time.UTC, segment.WithYesterday(time.Hour))
+		m.SetCounter("orders.20000101", 1e6)
+		for range d.All(t.Context()) { // until the day has no numbers left
+		}
+		if h := d.Health(); !errors.Is(h.Err, segment.ErrExhausted) {
+			t.Errorf("Health of a day without numbers = %+v", h)
+		}
+		time.Sleep(24*time.Hour + time.Minute)
+		if h := d.Health(); !h.OK() {
+			t.Errorf("Health of the next day = %+v", h)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -102,6 +103,13 @@ func (d *Daily) openDay(of day, o *opening) {
 		o.failed()
 		unused := s
 		d.mu.Lock()
+		switch {
+		case d.work.ctx.Err() != nil: // Close has canceled it
+		case o.err != nil && d.series.fails():
+			d.log.Log(slog.LevelWarn, "segment: a day cannot be opened, trying again", "tag", dailyTag(d.tag, of.date), "err", o.err)
+		case o.err == nil && d.series.works():
+			d.log.Log(slog.LevelInfo, "segment: a day is open again", "tag", dailyTag(d.tag, of.date))
+		}
 		if o.err == nil {
 			delete(d.opening, of.date)
 			// Not if a later day was opened meanwhile, unless the clock was wrong then: it would never be used.
@@ -133,14 +141,18 @@ func (d *Daily) prepare() {
 	}
 }
 
-// prepareOnce opens the next day if it begins soon.
+// prepareOnce opens the present day, if no call has, and the next day if it begins soon. If that fails, the next look
+// tries again, and the next call.
 func (d *Daily) prepareOnce() {
-	current := d.current.Load()
 	now, err := d.now()
-	if err != nil || now.Before(current.end.Add(-prepareAhead)) || !now.Before(current.end) {
+	if err != nil {
 		return
 	}
-	d.startOpening(dayOf(current.end, d.zone)) // if it fails, the next look tries again, and the next call
+	present, soon := dayOf(now, d.zone), dayOf(now.Add(prepareAhead), d.zone)
+	d.startOpening(present)
+	if soon.date != present.date && d.use(present).date == present.date {
+		d.startOpening(soon)
+	}
 }
 
 // Stats returns the statistics of the day that is in use.
@@ -167,19 +179,36 @@ func (d *Daily) Health() Health {
 	if err := d.checkClock(now, current); err != nil {
 		return Health{Err: err, Known: true}
 	}
-	if now.Before(current.end.Add(d.cfg.yesterday)) {
-		return current.seq.Health()
-	}
 	d.mu.Lock()
 	next, o := d.next, d.opening[dayOf(now, d.zone).date]
 	d.mu.Unlock()
+	var h Health
 	switch {
 	case next != nil && next.contains(now):
 		return next.seq.Health()
-	case o != nil && o.finished() && o.err != nil:
-		return Health{Err: o.err, Known: true, LastError: o.err, FailingSince: o.since}
+	case now.Before(current.end.Add(d.cfg.yesterday)):
+		h = current.seq.Health()
+	case o != nil && o.lastError() != nil:
+		h = Health{Err: o.lastError(), Known: true}
+	default:
+		h = Health{Err: fmt.Errorf("%w: the day of %v is not open yet", ErrEmpty, now.In(d.zone)), Known: true}
 	}
-	return Health{Err: fmt.Errorf("%w: the day of %v is not open yet", ErrEmpty, now.In(d.zone)), Known: true}
+	if since, err := d.failing(current); h.LastError == nil {
+		h.FailingSince, h.LastError = since, err
+	}
+	return h
+}
+
+// failing returns since when a later day than the current one cannot be opened, and why.
+func (d *Daily) failing(current *dailySequence) (since time.Time, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for date, o := range d.opening {
+		if e := o.lastError(); date > current.date && e != nil {
+			since, err = o.since, e
+		}
+	}
+	return since, err
 }
 
 // checkClock returns an error if a time is too long before the day that is in use.
@@ -217,5 +246,6 @@ func (d *Daily) Close() error {
 		errs[len(open)] = fmt.Errorf("%w: the clock, or the source, in a call for another day", ErrBusy)
 	}
 	wg.Wait()
+	d.log.Flush(logTimeout)
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 // opening is one try to open a Sequence, for whose result any number of callers can wait.
 type opening struct {
 	demand demand        // of the calls that wait for it
+	last   error         // of the try before this one
 	done   chan struct{} // closed when the fields below are set
 
 	seq     *Sequence
@@ -30,7 +31,7 @@ const (
 func nextOpening(previous *opening) *opening {
 	o := &opening{done: make(chan struct{})}
 	if previous != nil && previous.err != nil {
-		o.since, o.tries = previous.since, previous.tries
+		o.last, o.since, o.tries = previous.err, previous.since, previous.tries
 	}
 	return o
 }
@@ -67,6 +68,14 @@ func (o *opening) finished() bool {
 	default:
 		return false
 	}
+}
+
+// lastError returns the error of the last try that is over, which is nil if it succeeded. Then since is valid, too.
+func (o *opening) lastError() error {
+	if o.finished() {
+		return o.err
+	}
+	return o.last
 }
 
 // rests reports whether the try has failed so lately that its error is returned instead of that of another try.

@@ -19,24 +19,17 @@ func (d *Daily) Sources() []SourceState {
 	}
 	current := d.current.Load()
 	states := current.seq.Sources()
-	d.mu.Lock()
-	var failed *opening
-	for date, o := range d.opening {
-		if date > current.date && o.finished() && o.err != nil {
-			failed = o
-		}
-	}
-	d.mu.Unlock()
-	if failed == nil {
+	since, err := d.failing(current)
+	if err == nil {
 		return states
 	}
-	errs := []error{failed.err}
-	if several, ok := failed.err.(interface{ Unwrap() []error }); ok {
+	errs := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		errs = several.Unwrap() // of each source: see provider.lastErrors
 	}
 	for i := range states {
 		if states[i].LastError == nil && i < len(errs) {
-			states[i].FailingSince, states[i].LastError = failed.since, errs[i]
+			states[i].FailingSince, states[i].LastError = since, errs[i]
 		}
 	}
 	return states

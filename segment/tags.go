@@ -39,7 +39,7 @@ type tagEntry struct {
 	mu       sync.Mutex // for the fields below; no code of the user runs while it is held
 	opening  *opening   // the last one, if it runs or has failed
 	received []int64    // what was received of each member of the source, from before the tag was dropped
-	taken    uint64     // Stats.Issued when the tag was last checked for use
+	used     uint64     // how many calls had used the tag when that was last checked
 	removed  bool       // whether the entry was removed from Tags.tags
 }
 
@@ -215,7 +215,7 @@ func (t *Tags) openTag(tag string, e *tagEntry, o *opening) {
 			if received != nil {
 				t.dropped.Add(-1)
 			}
-			e.opening, e.taken, e.received = nil, 0, nil
+			e.opening, e.used, e.received = nil, 0, nil
 			e.seq.Store(o.seq)
 		}
 		e.mu.Unlock()

@@ -31,10 +31,11 @@ func (t *Tags) dropIfIdle(e *tagEntry) {
 	if s == nil {
 		return
 	}
-	taken := s.Stats().Issued
+	stats := s.Stats()
+	used := stats.Issued + stats.RejectedTakes // calls that fail keep the tag, and so its Health, in memory
 	e.mu.Lock()
-	if taken != e.taken {
-		e.taken = taken
+	if used != e.used {
+		e.used = used
 		e.mu.Unlock()
 		return
 	}

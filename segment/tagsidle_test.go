@@ -51,6 +51,37 @@ func TestTagsSetBackWhileDropped(t *testing.T) {
 	})
 }
 
+// A tag whose calls fail is not idle: its Health, and the alerts on it, last as long as its calls.
+func TestTagsNotDroppedWhileCallsFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		create(t, m, "x", segment.TagConfig{Step: 2})
+		tags := newTags(t, m, segment.WithIdle(time.Second))
+		if _, err := tags.Next("x"); err != nil {
+			t.Fatal(err)
+		}
+		m.SetCounter("x", 1)
+		failed := 0
+		for range 300 {
+			time.Sleep(100 * time.Millisecond)
+			if _, err := tags.Next("x"); err != nil {
+				failed++
+			}
+		}
+		for _, h := range tags.Health() {
+			if failed < 200 || !errors.Is(h.Err, segment.ErrSetBack) {
+				t.Errorf("Health after %d failed calls = %+v", failed, h)
+			}
+			time.Sleep(3 * time.Second)
+			for range tags.Health() {
+				t.Error("the tag is still open after 3 s without a call")
+			}
+			return
+		}
+		t.Errorf("the tag is not open after %d failed calls", failed)
+	})
+}
+
 // Next races with the drop of its tag: no number is lost for the caller, and none comes twice.
 func TestTagsNextWhileDropped(t *testing.T) {
 	leaktest.Check(t)

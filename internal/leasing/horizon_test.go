@@ -215,6 +215,8 @@ func TestGrantedUntil(t *testing.T) {
 	m.Ready(firstUnit)
 	m.runTasks()
 	check("with a next lease that begins later", startUnit+46)
+	m.clock.Advance(26 * time.Second) // the lease in use is over
+	check("with a next lease that begins with the next unit", startUnit+47+46)
 
 	m = newTestManager(t, 20)
 	m.assigner.assign = func(l *fakeLease) error {

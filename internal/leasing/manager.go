@@ -281,10 +281,10 @@ func (m *Manager) WhyNoNext() error {
 var errNotExtended = fmt.Errorf("%w: all of the granted time is used, and the assigner has not extended the lease yet", ErrLease)
 
 // GrantedUntil returns the first unit that cannot be stamped without the assigner's store, and whether it
-// would have to be granted: with the lease in use, and then with the next one.
+// would have to be granted: with the lease in use, and then with the next one, which may begin with the next unit.
 func (m *Manager) GrantedUntil(h *HeldLease) (unit int64, bounded bool) {
 	unit = h.Granted()
-	if next := m.next.Load(); next != nil && !next.Denied() && next.first <= unit {
+	if next := m.next.Load(); next != nil && !next.Denied() && next.first <= max(unit, m.clock.Unit()+1) {
 		unit = max(unit, next.Granted())
 	}
 	return unit, unit <= m.cfg.Layout.MaxDelta()
