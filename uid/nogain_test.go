@@ -2,6 +2,7 @@ package uid
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,4 +58,23 @@ func TestRolloverToALeaseThatBeginsAtTheNextUnit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// At the borrow limit a generator waits for the clock if its assigner has no other worker ID while this one is leased, as
+// recycled.Saved: no call fails.
+func TestOnlyWorkerIDAtTheBorrowLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := new(disposableAssigner)
+		c := newCached(t, a, smallOptions(t, WithMaxBorrow(20*time.Second))...)
+		a.failWith(fmt.Errorf("%w: this generator has it", workerassign.ErrInUse))
+		begin := time.Now()
+		for n := range 16 * 120 {
+			if _, err := c.Next(); err != nil {
+				t.Fatalf("Next of UID %d: %v", n, err)
+			}
+		}
+		if took := time.Since(begin); took < 95*time.Second || took > 101*time.Second || c.Stats().Rollovers != 0 {
+			t.Errorf("120 s of UIDs took %v, with %d rollovers; want 100 s and none", took, c.Stats().Rollovers)
+		}
+	})
 }

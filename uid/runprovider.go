@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // pollInterval is when the padder tries again while the lease manager is busy. The manager wakes it
@@ -180,7 +181,7 @@ func (l *leaseInUse) isWorthReplacing(now int64) bool {
 // onBorrowLimit is called when the next unit lies beyond the borrow limit. It changes to the next
 // lease, which starts at the current time again, or returns what to wait for. If the lease is bounded and
 // there is no next one, it waits for the clock, whatever the assigner says: the borrow limit is then close,
-// and a pool may well be full.
+// and a pool may well be full. It also waits if the assigner has no other worker ID while this one is leased.
 func (p *runProvider) onBorrowLimit(l *leaseInUse, now, unit int64) error {
 	wait := &ringbuffer.NotYetError{After: p.until(unit - l.borrowLimit), Reason: errClockBehind}
 	if !l.hasStamped() {
@@ -201,7 +202,7 @@ func (p *runProvider) onBorrowLimit(l *leaseInUse, now, unit int64) error {
 	next, err := p.nextLease(l, now)
 	if next == nil {
 		_, bounded := l.held.Horizon()
-		if err != nil && !bounded {
+		if err != nil && !bounded && !errors.Is(err, workerassign.ErrInUse) {
 			return err
 		}
 		wait.After, wait.Reason = pollInterval, errNoLeaseYet

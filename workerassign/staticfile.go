@@ -58,7 +58,8 @@ func WithNewFile() StaticFileOption {
 //
 // A lease holds a lock on the file from Assign to Release, or to the end of the process. If another
 // process, or another assigner, holds it, Assign returns an error that wraps ErrInUse. Assign does not
-// wait. The lock is on a second file with the suffix ".lock", which stays there. Assign creates both files.
+// wait. A generator that tries to change its worker ID at the borrow limit logs that error; with uid.WithRollover(false) it
+// does not try. The lock is on a second file with the suffix ".lock", which stays there. Assign creates both files.
 // Their directory must exist. A relative path refers to the working directory at the time of StaticFile.
 //
 // If the file does not exist, although its lock file shows that it did, or if its content is not what this

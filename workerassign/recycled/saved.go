@@ -58,8 +58,8 @@ func WithSpan(d time.Duration) SavedOption {
 //
 // A lease holds a lock on the file from Assign to Release, or to the end of the process: Assign returns an
 // error that wraps workerassign.ErrInUse if another generator has the file, because there is one worker ID. So a
-// generator cannot change to another worker ID at its borrow limit; it waits for the clock. A lease that was
-// lost can be replaced by another Assign before its Release.
+// generator cannot change to another worker ID at its borrow limit; it waits for the clock. With uid.WithRollover(false) it
+// does not try, and logs nothing of it. A lease that was lost can be replaced by another Assign before its Release.
 //
 // The rules for the files, and the errors, are those of workerassign.StaticFile: a file that is missing although it existed, a
 // copy, and a file of another machine are refused. If neither file exists, Assign takes another slot. A

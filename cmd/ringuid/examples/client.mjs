@@ -9,7 +9,7 @@ const agent = new (url.startsWith("https:") ? https : http).Agent({ keepAlive: t
 // get returns the answer for a path as an object. It sends the request a second time if the server has closed the connection,
 // which was idle. A UID that is lost is a gap.
 const get = (path, isSecond = false) => new Promise((resolve, reject) => {
-  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const headers = token ? { Authorization: `Bearer ${token.trim()}` } : {};
   const request = (url.startsWith("https:") ? https : http).get(url + path, { agent, headers, timeout: 10_000 }, (response) => {
     let text = "";
     response.setEncoding("utf8");

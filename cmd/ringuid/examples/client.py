@@ -15,7 +15,7 @@ class Ringuid:
         parts = urllib.parse.urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.netloc, timeout=10)
-        self._headers = {"Authorization": "Bearer " + token} if token else {}
+        self._headers = {"Authorization": "Bearer " + token.strip()} if token else {}
 
     def _get(self, path):
         for attempt in (1, 2):

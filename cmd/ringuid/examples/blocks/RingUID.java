@@ -39,7 +39,7 @@ public final class RingUID {
     public RingUID(String url, String tag, int size, String token, Duration timeout) {
         this.url = url.replaceAll("/$", "") + "/v1" + (tag == null ? "" : "/segment/" + URLEncoder.encode(tag, StandardCharsets.UTF_8).replace("+", "%20")) + "/block?n=";
         this.request = HttpRequest.newBuilder(URI.create(this.url)).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody());
-        if (token != null) request.header("Authorization", "Bearer " + token);
+        if (token != null) request.header("Authorization", "Bearer " + token.strip());
         this.size = size;
         this.timeout = timeout;
     }

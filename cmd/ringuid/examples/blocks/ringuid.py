@@ -30,7 +30,7 @@ class Client:
 
     def __init__(self, url, tag=None, size=8192, token=None, timeout=10.0):
         path = "/v1/block" if tag is None else f"/v1/segment/{urllib.parse.quote(tag, safe='')}/block"
-        self._settings = urllib.request.Request(f"{url.rstrip('/')}{path}?n=").full_url, token, size, timeout  # ValueError: it is no URL
+        self._settings = urllib.request.Request(f"{url.rstrip('/')}{path}?n=").full_url, token and token.strip(), size, timeout  # ValueError: it is no URL
         self._blocks = {}  # of each process: one that was forked, also by a library in C, must not hand out the numbers of its parent
 
     def next(self):

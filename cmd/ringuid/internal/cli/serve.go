@@ -374,7 +374,7 @@ func (s *served) logRollovers(log *slog.Logger) {
 		"rollover_interval", s.rolloverInterval, "worker_ids_remaining", remaining, "days_at_such_a_load", math.Floor(days))
 }
 
-// openServed opens the stores, and takes a worker ID.
+// openServed opens the stores, and then takes a worker ID, so that none is used up if a store cannot be opened.
 func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *served, err error) {
 	s := new(served)
 	defer func() {
@@ -394,6 +394,7 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		s.stores = append(s.stores, store)
 		return store, nil
 	}
+	var workers workerassign.Assigner
 	if cfg.Store != "" {
 		opts, err := storeOptions(cfg.UID)
 		if err != nil {
@@ -403,11 +404,9 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		if err != nil {
 			return nil, err
 		}
-		if r, ok := store.Assigner().(*recycled.Assigner); ok {
+		workers = store.Assigner()
+		if r, ok := workers.(*recycled.Assigner); ok {
 			s.pool = r
-		}
-		if err := s.openGenerator(ctx, cfg.UID, store.Assigner(), log); err != nil {
-			return nil, err
 		}
 	}
 	if cfg.TagStore != "" {
@@ -416,6 +415,11 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 			return nil, err
 		}
 		if s.tags, err = segment.NewTags(store.Source(), segment.WithLogger(log), segment.WithMaxWait(cfg.RequestTimeout)); err != nil {
+			return nil, err
+		}
+	}
+	if workers != nil {
+		if err := s.openGenerator(ctx, cfg.UID, workers, log); err != nil {
 			return nil, err
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -207,6 +209,19 @@ func TestServedWithoutAssigner(t *testing.T) {
 	s := mustServe(t, cfg)
 	if got := s.uids.Stats().WorkerID; got>>19 != 5 || s.stale == 0 {
 		t.Errorf("the worker ID is %d, the bound on staleness %v", got, s.stale)
+	}
+}
+
+// A tag store that cannot be opened uses up no worker ID, however often the server is started.
+func TestServedUsesNoWorkerID(t *testing.T) {
+	cfg := server.DefaultConfig()
+	cfg.Store = filepath.Join(t.TempDir(), "worker")
+	cfg.TagStore = "nosuch://host"
+	if s, err := openServed(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil {
+		t.Fatalf("openServed with the tag store %s = %v", cfg.TagStore, s.close(0))
+	}
+	if _, err := os.Stat(cfg.Store); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of worker IDs: %v, want none", err)
 	}
 }
 

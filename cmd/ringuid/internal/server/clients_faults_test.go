@@ -471,7 +471,7 @@ func sendLargest(t *testing.T, start startClient) {
 	wantFrom(t, 1, number, problem)
 }
 
-// A redirect ends a call with an error, and does not lead the token to another server.
+// A redirect ends a call with an error, and does not lead the token, which ends with a line break as in a file, to another server.
 func redirect(t *testing.T, start startClient) {
 	other := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if h := r.Header.Get("Authorization"); h != "" || !strings.HasPrefix(r.UserAgent(), "Python-urllib") { // which follows, without the token

@@ -164,10 +164,16 @@ tokens:
 	if t.Failed() {
 		t.Logf("the error is:\n%v", err)
 	}
-	for _, text := range []string{"[", "- a", "x", "1: 2", "tokens: x", "tokens: [x]", "listen: [127.0.0.1:80, x]", "listen: null", "tags: [[a]]", "tags: []", "hosts: []", "? [a]\n: b",
+	for _, text := range []string{"[", "- a", "x", "1: 2", "tokens: x", "tokens: [x]", "listen: [127.0.0.1:80, x]", "listen: null", "tags: [[a]]", "tags: []", "hosts: []", `tags: [""]`, `hosts: ""`, "tokens: []", "? [a]\n: b",
 		"max-batch: 5\n---\nmax-body: 5\n", "max-batch: 5\n---\n", "---\n---\ntokens: []\n", "max-batch: 5\n---\n["} {
 		if _, err := ReadConfig(Sources{File: writeFile(t, "config.yaml", text), LookupEnv: environment(nil)}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, name := range []string{"tags", "hosts"} { // as with a variable of the shell that is not set
+		_, err := ReadConfig(Sources{LookupEnv: environment(nil), Flags: map[string]string{name: ""}})
+		if want := "--" + name + " is empty, which would mean all"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--%s with an empty text: %v, want %q", name, err, want)
 		}
 	}
 	if _, err := ReadConfig(Sources{File: "missing.yaml", LookupEnv: environment(nil)}); !errors.Is(err, ErrConfig) || !errors.Is(err, os.ErrNotExist) && !strings.Contains(err.Error(), "missing.yaml") {

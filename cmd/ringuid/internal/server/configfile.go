@@ -151,10 +151,6 @@ func (f configFile) setting(st setting, p pair) {
 	var text string
 	if p.value.Kind == yaml.SequenceNode {
 		words := f.list(p)
-		if len(p.value.Content) == 0 { // it would mean all
-			f.fail(f.at(p.value), "has an empty list for %s; must have an element; without the key there is no restriction", p.key)
-			return
-		}
 		if i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, ",") }); i >= 0 {
 			f.fail(f.at(p.value), "has a comma in %q; must not have one", words[i])
 			return
@@ -183,8 +179,8 @@ func (f configFile) relative(path string) string {
 // tokens reads the list of tokens.
 func (f configFile) tokens(p pair) {
 	f.where["tokens"] = f.at(p.node) + ": tokens"
-	if p.value.Kind != yaml.SequenceNode {
-		f.fail(f.at(p.value), "must have a list for tokens")
+	if p.value.Kind != yaml.SequenceNode || len(p.value.Content) == 0 { // an empty list would mean that there are no tokens
+		f.fail(f.at(p.value), "must have a list of at least one token for tokens")
 		return
 	}
 	for _, n := range p.value.Content {

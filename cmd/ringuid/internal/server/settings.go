@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -88,10 +89,10 @@ func listSetting(name, usage string, field func(*Config) *[]string, check func(s
 	return setting{
 		name: name, usage: usage,
 		set: func(c *Config, text string) error {
-			*field(c) = nil
-			if text != "" {
-				*field(c) = strings.Split(text, ",")
+			if text == "" {
+				return errors.New("is empty, which would mean all; must have an element; without the setting there is no restriction")
 			}
+			*field(c) = strings.Split(text, ",")
 			return nil
 		},
 		get: func(c *Config) string { return strings.Join(*field(c), ",") },

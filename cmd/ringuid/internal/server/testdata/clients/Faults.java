@@ -31,7 +31,7 @@ public final class Faults {
 
     public static void main(String[] args) throws Exception {
         System.setProperty("java.util.concurrent.ForkJoinPool.common.parallelism", String.valueOf(POOL));
-        RingUID client = new RingUID(args[0], args.length > 2 ? args[2] : null, 8192, "secret", Duration.ofMillis(Long.parseLong(args[1])));
+        RingUID client = new RingUID(args[0], args.length > 2 ? args[2] : null, 8192, "secret\n", Duration.ofMillis(Long.parseLong(args[1])));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line; (line = lines.readLine()) != null; ) {
             try {

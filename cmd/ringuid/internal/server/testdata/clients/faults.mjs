@@ -7,7 +7,7 @@ const { Client } = await import(pathToFileURL(`${directory}/ringuid.mjs`));
 let client;
 for await (const line of createInterface(process.stdin)) {
   try {
-    client ??= new Client(url, { tag, token: "secret", timeout: Number(timeout) });
+    client ??= new Client(url, { tag, token: "secret\n", timeout: Number(timeout) });
     let number;
     for (let left = Number(line); left > 0; left--) number = await client.next();
     console.log(String(number));

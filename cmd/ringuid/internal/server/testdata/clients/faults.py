@@ -61,7 +61,7 @@ def take():
 handling, taken, raised = False, set(), 0
 forks = {"fork": os.fork, "fork in C": ctypes.PyDLL(None).fork, "fork again": fork_again}
 timeout = int(sys.argv[3]) / 1000
-client = ringuid.Client(sys.argv[2], tag=(sys.argv[4:] or [None])[0], token="secret", timeout=timeout)
+client = ringuid.Client(sys.argv[2], tag=(sys.argv[4:] or [None])[0], token="secret\n", timeout=timeout)
 for line in sys.stdin:
     if line.endswith("threads\n"):
         threading.stack_size(1 << 60 if line == "no threads\n" else 0)  # no memory for the stack
