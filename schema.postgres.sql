@@ -47,7 +47,10 @@
 --   * The disk must not lose data that was flushed to it.
 --   * When a primary fails, an asynchronous standby lacks the last commits. If a standby is to replace the
 --     primary in that case, use synchronous replication: set synchronous_standby_names, and promote only
---     a standby that was synchronous. The value on of synchronous_commit is required for that. With
+--     a standby that was synchronous: with FIRST, one whose sync_state was sync. With ANY k of n standbys, each
+--     commit is on k of them, so compare pg_last_wal_receive_lsn() of at least n - k + 1, and promote the one that
+--     has received the most. If fewer can be reached, follow the section AFTER A FAILOVER below, and the two on
+--     tags and slots. The value on of synchronous_commit is required for that. With
 --     local, the server does not wait for standbys, and with remote_write, a standby that crashes can
 --     lose what it has received. At least one standby must be sync or quorum:
 --
@@ -306,8 +309,10 @@ CREATE TABLE IF NOT EXISTS worker_node (
 -- SLOTS AFTER A RESTORED BACKUP
 --   A server whose data directory was restored has another start, which services notice. So nothing is
 --   required, if the old server no longer accepts writes within F. Services do not notice it if a dump was
---   loaded into a running server (pg_restore, psql), or if they use sqlstore.WithHistory. Without the
---   floor, UIDs are then generated twice.
+--   loaded into a running server (pg_restore, psql), if the machine was set back to a snapshot with its memory,
+--   or if they use sqlstore.WithHistory. Without the floor, UIDs are then generated twice.
+--   If fencing_ms, horizon_ms or skew_ms were raised after the backup, raise them in this row first, also if the data
+--   directory was restored, and then the floor.
 --   In these cases raise the floor before services connect to the server: set default_transaction_read_only, as
 --   described in AFTER A FAILOVER OR A RESTORED BACKUP. Run these statements in one session, one after the
 --   other or as one string. Assigner.RaiseFloor does the same for an account without that setting. They end

@@ -346,7 +346,9 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   5. The other nodes join with a copy of the first one. Never let one of them begin a cluster of its own, and never
 --      delete the file of one node of a cluster that runs.
 --
---   If the nodes are divided, those that do not reach most of the others refuse all statements. pc.bootstrap makes such a
+--   If the nodes are divided, those that do not reach most of the others refuse all statements. pc.ignore_sb and
+--   pc.ignore_quorum in wsrep_provider_options must be off, as they are by default: with them, both sides accept writes,
+--   and IDs, UIDs and numbers come twice. For two nodes use a third voter (garbd). pc.bootstrap makes such a
 --   node accept them again. Before you use it, stop the nodes of the other side. They may have acknowledged writes that
 --   this side lacks. Then continue with step 3 as if the file was not deleted.
 --   A backup is restored to one node, which begins the cluster. The others join with a copy of it.
@@ -354,7 +356,10 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 -- SLOTS AFTER A RESTORED BACKUP
 --   If the server keeps its identity and lacks writes that it acknowledged earlier, services may not notice
 --   that, for example after a dump (mysqldump) was loaded into a running server, after a backup was restored
---   on TiDB or Galera, or with sqlstore.WithHistory. Without the floor, UIDs are then generated twice.
+--   on TiDB or Galera, after the machine was set back to a snapshot with its memory, or with sqlstore.WithHistory.
+--   Without the floor, UIDs are then generated twice.
+--   If fencing_ms, horizon_ms or skew_ms were raised after the backup, raise them in this row first, also if the data
+--   directory was restored, and then the floor.
 --   Raise the floor before services connect to the server: prevent connections, or set read_only, as described
 --   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
 --   Assigner.RaiseFloor with an account that may write then, or run these statements in one session. They end all

@@ -86,6 +86,9 @@ func TestRetiredStripesCreateNoTag(t *testing.T) {
 	if _, err := tags.Next("before"); err != nil {
 		t.Errorf("Next of a tag that exists: %v", err)
 	}
+	if err := old.CreateTag(t.Context(), "later", segment.TagConfig{}); !errors.Is(err, segment.ErrExhausted) {
+		t.Errorf("CreateTag by hand = %v; want ErrExhausted", err)
+	}
 }
 
 // retire reads a counter and sets it to the end, in one atomic step: no Take is executed while the store is down.

@@ -139,7 +139,8 @@ func (s *Striped) CreateTag(ctx context.Context, tag string, c TagConfig) error 
 	}
 	if c.UnusedBefore.IsZero() {
 		err = s.declare(ctx, creator)
-	} else {
+	}
+	if err == nil {
 		err = s.checkDeclared(ctx)
 	}
 	if err != nil {

@@ -65,7 +65,8 @@ const (
 //
 // With a connection pooler that does not support prepared statements, such as PgBouncer before 1.21 in
 // transaction mode, add default_query_exec_mode=exec to the DSN of pgx, or binary_parameters=yes to that of
-// lib/pq. A pooler in statement mode is refused, because it has no transactions.
+// lib/pq. A pooler in statement mode is refused, because it has no transactions. A proxy must not execute a transaction
+// again, because it may get another ID then, as with transaction_replay of MaxScale unless its checksum is full.
 func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
 		config:         newConfig(),

@@ -106,7 +106,7 @@ func ServerErrors() []ServerError {
 		{8120, "ErrGetStartTS", Retry, ReasonTiDB},
 		{8229, "ErrLockExpire", Retry, ReasonTiDB},
 		{8252, "ErrResourceGroupThrottled", Retry, ReasonTiDB},
-		{9001, "ErrPDServerTimeout", Retry, ReasonTiDB},
+		{9001, "ErrPDServerTimeout", Retry, ReasonTiDB}, // also of ProxySQL: no server of the hostgroup can be reached
 		{9002, "ErrTiKVServerTimeout", Retry, ReasonTiDB},
 		{9003, "ErrTiKVServerBusy", Retry, ReasonTiDB},
 		{9004, "ErrResolveLockTimeout", Retry, ReasonTiDB},

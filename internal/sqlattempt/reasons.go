@@ -25,7 +25,7 @@ const (
 	ReasonDropped  Reason = "the driver closed the connection: the server closed it, or the server is read-only and the DSN " +
 		"has rejectReadOnly=true, or a connection pooler is in statement mode (pool_mode of PgBouncer), which must be " +
 		"transaction or session"
-	ReasonTiDB     Reason = "if this persists, check the state of TiDB, PD and TiKV"
+	ReasonTiDB     Reason = "if this persists, check the state of TiDB, PD and TiKV, or of the servers behind ProxySQL"
 	ReasonNoAnswer Reason = "check host and port in the DSN, that no firewall drops the packets, and that the server is not " +
 		"overloaded or paused"
 	ReasonLocked Reason = "check what locks the table (SHOW FULL PROCESSLIST), and that the server, the network and proxies " +

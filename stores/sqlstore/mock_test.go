@@ -762,3 +762,19 @@ func TestCreatePoolStatement(t *testing.T) {
 		t.Errorf("nil: %s, %v", got, err)
 	}
 }
+
+// When the server was replaced by one of another version, which refuses the statements, the next call uses those of the new one.
+func TestSlotTableServerOfAnotherVersion(t *testing.T) {
+	m := newRecordedTable(t, "10.11.6-MariaDB")
+	m.ExpectQuery("information_schema.SESSION_STATUS").WillReturnError(&mysql.MySQLError{Number: 1109, Message: "Unknown table 'SESSION_STATUS' in information_schema"})
+	if _, err := m.Read(t.Context(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) {
+		t.Fatalf("Read on a server that refuses the statement = %v", err)
+	}
+	m.ExpectQuery("SELECT VERSION").WillReturnRows(sqlmock.NewRows([]string{"v"}).AddRow("8.0.36"))
+	m.expectVariables("transaction_isolation", "x")
+	m.ExpectQuery("performance_schema.session_status").WillReturnError(&mysql.MySQLError{Number: 1146})
+	m.Read(t.Context(), recycled.Query{})
+	if err := m.ExpectationsWereMet(); err != nil {
+		t.Error(err)
+	}
+}

@@ -91,9 +91,10 @@ func (d mysqlDialect) status(name string) string {
 	return "(SELECT VARIABLE_VALUE FROM " + d.sessionStatus + " WHERE VARIABLE_NAME = '" + name + "')"
 }
 
-// readOnly implements dialect. The value of the variable is a number, or text on servers where it has more than two values.
+// readOnly implements dialect. The value of the variable is a number, or text on servers where it has more than two values. There is no
+// empty literal, which the SQL mode EMPTY_STRING_IS_NULL changes.
 func (d mysqlDialect) readOnly() string {
-	return "IF(UPPER(CONCAT('', @@GLOBAL.read_only)) IN ('0', 'OFF'), 0, 1)"
+	return "IF(UPPER(CAST(@@GLOBAL.read_only AS CHAR)) IN ('0', 'OFF'), 0, 1)"
 }
 
 // session is "1" if autocommit is on, and the isolation level. In MariaDB, CONCAT converts @@autocommit to ON,

@@ -112,7 +112,8 @@ func WithAttemptTimeout(d time.Duration) Option {
 //
 // On PostgreSQL, the settings are fsync and full_page_writes, which must be on. A standby may replace the server
 // only if it was synchronous (synchronous_standby_names), so that it has received every acknowledged
-// transaction; synchronous_commit must not be local or remote_write then.
+// transaction; synchronous_commit must not be local or remote_write then. With ANY k of n standbys, that is the one
+// that has received the most, of at least n - k + 1 that are compared.
 //
 // After an operator has restored a backup, or has started the database from a server that lacked
 // acknowledged writes, change the name before any generator reaches the database again. The new name is a

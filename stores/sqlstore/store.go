@@ -31,7 +31,9 @@ import (
 //
 // On PostgreSQL, every Write is a transaction, and pgx prepares the statement of a Read unless
 // default_query_exec_mode in the DSN is exec or simple_protocol. Use one of these with a connection pooler that
-// does not support prepared statements. A pooler in statement mode is refused, because it has no transactions.
+// does not support prepared statements. A pooler in statement mode is refused, because it has no transactions. A proxy
+// must not send a statement again, as with delayed_retry or transaction_replay of MaxScale: the lease would look like
+// one that was copied (workerassign.ErrVoid).
 //
 // Each attempt of a call ends after WithAttemptTimeout, 10 seconds by default, or when its context ends. A call that fails because its connection was
 // lost, or because its server is read-only or outside of its cluster, tries the pool's other connections at
@@ -185,7 +187,14 @@ func (t *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	return written && err == nil, err
 }
 
-// detect returns the dialect of the server. The server of the first connection decides.
+// forgetDialect makes the next call detect the server again: it may have been replaced by one of another kind or version.
+func (t *Store) forgetDialect() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dialect = nil
+}
+
+// detect returns the dialect of the server. The server of the first connection decides, until a statement is refused.
 func (t *Store) detect(ctx context.Context, conn *sql.Conn) (dialect, error) {
 	t.mu.Lock()
 	d := t.dialect

@@ -36,7 +36,7 @@ func testSlotStoreContract(t *testing.T, s recycled.Store) {
 	t.Helper()
 	begin := time.Now()
 	empty := slottest.Read(t, s, recycled.Query{All: true, Free: 3, Name: "n", WorkerIDs: []int64{1, 2}})
-	if empty.History == "" || empty.Pool != (recycled.Pool{}) || len(empty.Slots) != 0 {
+	if empty.History == "" || empty.ReadOnly || empty.Pool != (recycled.Pool{}) || len(empty.Slots) != 0 {
 		t.Fatalf("an empty store has the state %+v", empty)
 	}
 	if end := time.Now(); empty.Now.Before(begin.Add(-5*time.Second)) || empty.Now.After(end.Add(5*time.Second)) || empty.HostClock {

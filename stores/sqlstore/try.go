@@ -37,6 +37,7 @@ func (t *Store) try(ctx context.Context, f func(context.Context, *sqlattempt.Att
 			return nil
 		case ctx.Err() != nil:
 		case failed.Action == sqlattempt.Stop:
+			t.forgetDialect()
 			return &workerassign.DatabaseError{Table: t.cfg.slotTable, Server: t.cfg.server, Advice: failed.Reason.Advice(sqlattempt.Slots), Err: failed.Err}
 		case reading && failed.RolledBack && attempt < maxRolledBack,
 			failed.Action == sqlattempt.Reconnect && (reading || failed.Unwritten) && attempt <= idle:
