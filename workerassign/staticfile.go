@@ -66,7 +66,8 @@ func WithNewFile() StaticFileOption {
 // package wrote, Assign returns an error that wraps ErrCorrupt. So it does if the file or the lock file is a
 // copy, which may be older than the original, or comes from another machine: the file records its inode
 // number and, on Linux, its time of creation, and the machine ID of the operating system where that is
-// known. A container often has none. If the file belongs to another worker ID, the error wraps ErrOption.
+// known. A container often has none. Where files have no time of creation (other systems, Linux before 4.11, ext4
+// with inodes of 128 bytes), a copy may have the number of its original, and is not noticed. If the file belongs to another worker ID, the error wraps ErrOption.
 // Other errors of the file wrap ErrFile. For a renewal (uid.Cached.Renew) Assign returns an error that wraps ErrRenewal.
 //
 // If neither file exists, it is not known whether they were lost. Then the lease begins after the horizon,

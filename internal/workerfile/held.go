@@ -64,7 +64,7 @@ func (h *Held) read() (*lockedfile.Decoder, error) {
 	case d.Failed:
 		return nil, h.Corrupt(lockedfile.ErrContent)
 	case wantMachine != h.machine:
-		return nil, h.Corrupt(errors.New("it was written on another machine"))
+		return nil, h.Corrupt(lockedfile.ErrMachine)
 	case wantID != id || wantLockID != h.locked.LockID:
 		return nil, h.Corrupt(errors.New("it, or its lock file, is a copy, which may be older than the original"))
 	}

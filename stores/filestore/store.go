@@ -100,7 +100,9 @@ const TagsSuffix = ".tags"
 // History: a random text that is written when the file is created. Each content of the file records the
 // identity (the inode number and, on Linux, the time of creation) of itself and of its lock file. If
 // these have another identity, they were copied, or restored from a backup. Then the store gets another
-// history, so that the pool gets a floor (see recycled.Pool), and all leases are lost.
+// history, so that the pool gets a floor (see recycled.Pool), and all leases are lost. Without a time of
+// creation (another system, Linux before 4.11, ext4 with inodes of 128 bytes), a copy may have the
+// identity of its original: then call Assigner.RaiseFloor after a restore.
 //
 // A file that is missing although it existed, or whose content is not what a store wrote, is an error
 // that wraps ErrCorrupt and ErrPermanent. The store does not detect the following, which can lead to
@@ -129,7 +131,8 @@ const TagsSuffix = ".tags"
 // its lock file shows that it existed, or if its content is not what a Store wrote, Take and CreateTag return an error that
 // wraps segment.ErrSource, and change nothing. So they do if a file has several names (hard links). See WithCopyGap for a copy that is used
 // on purpose. If both files are lost, the tags are lost too: if they are created again, a number can be handed out twice. That a whole
-// machine or file system was set back to a snapshot is noticed only by those who remember later ranges, by segment.Request.AtLeast.
+// machine or file system was set back to a snapshot is noticed only by those who remember later ranges, by segment.Request.AtLeast. So it
+// is with a copy where files have no time of creation (see History).
 //
 // # All files
 //

@@ -41,7 +41,7 @@ func (f *tagFile) read(file *lockedfile.File) (*tagContent, error) {
 	var reason error
 	switch {
 	case content.machine != f.machine():
-		reason = errors.New("it was written on another machine")
+		reason = lockedfile.ErrMachine
 	case content.id != id || content.lockID != file.LockID:
 		reason = errors.New("it, or its lock file, is a copy, which may be older than the original")
 	default:

@@ -75,7 +75,7 @@
 //
 //	redis-cli HSET 'ringuid:{default}:slots' servers '5 3'
 //
-// That is the new and the former number (1 before the pool exists). Both are required in a pool that is in use: with the new
+// That is the new and the former number (1 before the pool exists; if the field has two, keep the second one). Both are required in a pool that is in use: with the new
 // number alone, servers that know only the former one could be a majority of it. Set them before servers are attached,
 // and have one of these ready: nothing is granted until it is attached and synchronized.
 //
@@ -105,7 +105,9 @@
 // the former primary, whose history is the same, goes on: UIDs and numbers may come twice. So they may if the replica
 // then follows the promoted server once more. Redis reveals none of this: on the former primary such a replica looks
 // like one that was away for longer than the backlog lasts. Sentinels that agree, and Redis Cluster, make the former
-// primary a replica. Stop it before you enter REPLICAOF by hand.
+// primary a replica, unless the promoted server fails before they have done so. Keep a primary that was isolated stopped, or
+// restart it before the others reach it again, and set no replica-priority above 100: Sentinel may promote it instead of
+// a replica of the promoted server. Stop it before you enter REPLICAOF by hand.
 //
 // WAIT does not keep Sentinel or the cluster from promoting a replica that lacks the last writes, so the history
 // still ends all leases at a failover. WAITAOF is not used: appendfsync everysec may lose on all servers what has

@@ -83,7 +83,8 @@ A sequence that moves here from another system must start beyond all numbers tha
 
 If the command fails after it has reached the store, the tag may exist nevertheless; repeat the command to know.
 
-A file of worker IDs and its tags have one name: the tags of /var/lib/myservice/worker are in /var/lib/myservice/worker.tags.
+A file of worker IDs and its tags have one name: the tags of /var/lib/myservice/worker are in /var/lib/myservice/worker.tags. Run
+the command as the user of the services: they must be able to open the file.
 
 Examples:
 
@@ -120,7 +121,8 @@ out. The counter is never lowered: if it is not less than the number, the comman
 number 1 shows the counter. Services may run meanwhile. If the command fails, repeat it.
 
 Use it when a counter is less than numbers that were handed out (segment.ErrSetBack), with a number greater than all of them. A
-stripe of a group has a counter of its own: for one of 3 stripes, divide the number by 3, and add 1.
+stripe of a group has a counter of its own: for one of 3 stripes, divide the number by 3, and add 1. The address of the store must
+have the failover-gap of the services. Run the command for a file as the user of the services.
 
 Examples:
 
