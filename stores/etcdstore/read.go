@@ -136,12 +136,13 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 // checkHistory returns the history of an answer whose first operation is a range of its key. before is what the
 // store had seen when the request was sent. It returns false if the key had to be written, because there is none, or the
 // cluster is another, or its data went back. If somebody has noted that it went back, the history is a later one than before, and not
-// an earlier one, which a snapshot of that time has.
+// an earlier one, which a snapshot of that time has. An earlier one also shows that the data went back if the revision does not.
 func (s *Store) checkHistory(ctx context.Context, before seen, resp *clientv3.TxnResponse, wentBack bool) (string, bool, error) {
 	history := ""
 	if kvs := kvsOf(resp, 0); len(kvs) > 0 {
 		history = string(kvs[0].Value)
 	}
+	wentBack = wentBack || before.cluster == resp.Header.ClusterId && changes(history) < changes(before.history)
 	if !isOfCluster(history, resp.Header.ClusterId) || wentBack && changes(history) <= changes(before.history) {
 		_, err := s.replaceHistory(ctx, history, resp.Header.ClusterId)
 		return "", false, err
@@ -155,7 +156,7 @@ func isOfCluster(history string, cluster uint64) bool {
 	return strings.HasPrefix(history, fmt.Sprintf("%x.", cluster))
 }
 
-// changes returns how often the history was changed before: the second part of its text.
+// changes returns the second part of the text of a history, which increases with each change.
 func changes(history string) int64 {
 	parts := strings.Split(history, ".")
 	if len(parts) != 3 {

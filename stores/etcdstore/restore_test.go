@@ -150,6 +150,36 @@ func TestRestoredSnapshotOlderHistory(t *testing.T) {
 	}
 }
 
+// After NewHistory by a process that has just started, a service that has seen more does not change the history once more. If it meets an
+// earlier history than the one that it has seen, it does, although the revision has not gone back.
+func TestHistoriesSeenBefore(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Start(t)
+	client := dial(t, server.Endpoint())
+	s := New(client)
+	snapshot := server.Snapshot()
+	for range 3 {
+		if err := s.NewHistory(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := slottest.Read(t, s, recycled.Query{}).History
+	server.Restore(snapshot, "ringuid")
+	if err := New(dial(t, server.Endpoint())).NewHistory(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	noted := slottest.Read(t, New(client), recycled.Query{}).History
+	if now := slottest.Read(t, s, recycled.Query{}).History; now != noted || now == seen {
+		t.Errorf("the history was %q, after NewHistory %q, and is %q for a process that has seen the first; want the second", seen, noted, now)
+	}
+	if _, err := client.Put(t.Context(), s.historyKey(), seen); err != nil {
+		t.Fatal(err)
+	}
+	if now := slottest.Read(t, s, recycled.Query{}).History; now == noted || now == seen {
+		t.Errorf("an earlier history is there again, and is %q; want another one than %q and %q", now, noted, seen)
+	}
+}
+
 // A process that has just started does not notice that. Then NewHistory ends all leases, or RaiseFloor does.
 func TestRestoredSnapshotOperator(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -217,7 +218,8 @@ func (s *Store) NewHistory(ctx context.Context) error {
 
 // replaceHistory gives the history key a new value. It returns false if another process was faster.
 func (s *Store) replaceHistory(ctx context.Context, old string, cluster uint64) (bool, error) {
-	n := max(changes(old), changes(s.lastSeen().history)) + 1
+	// The time makes a history later than those that the writer has not seen, because a snapshot lacks them.
+	n := max(changes(old)+1, changes(s.lastSeen().history)+1, time.Now().UnixMilli())
 	history := fmt.Sprintf("%x.%d.%s", cluster, n, rand.Text())
 	resp, err := s.client.Txn(ctx).If(s.hasValue(s.historyKey(), old)).Then(clientv3.OpPut(s.historyKey(), history)).Commit()
 	if err != nil {
