@@ -209,6 +209,26 @@ func TestR4SavedVoid(t *testing.T) {
 	}
 }
 
+// The first failure of a series to extend the lease is logged, because UIDs are handed out until it ends.
+func TestSavedFailureIsLogged(t *testing.T) {
+	s := newSavedTest(t)
+	var log bytes.Buffer
+	l := s.mustAssign(Saved(s.recycled(WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), s.path))
+	for outage := 1; outage <= 2; outage++ {
+		s.store.down.Store(true)
+		for range 3 {
+			s.now = s.now.Add(4 * time.Hour)
+			leasetest.MustReserve(t, l, s.now.Add(time.Minute))
+		}
+		if n := strings.Count(log.String(), "level=WARN msg=\""+msgNotExtended); n != outage {
+			t.Errorf("after outage %d the log has %d warnings:\n%s", outage, n, log.String())
+		}
+		s.store.down.Store(false)
+		s.now = s.now.Add(time.Hour)
+		leasetest.MustReserve(t, l, s.now.Add(time.Minute))
+	}
+}
+
 // If the store refuses the options, which an operator must notice long before the lease ends, that is logged once.
 func TestSavedRefusalIsLogged(t *testing.T) {
 	s := newSavedTest(t)

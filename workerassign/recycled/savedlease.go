@@ -26,7 +26,7 @@ type savedLease struct {
 	replaced bool        // the store does not extend the lease any more, because its history is another one
 	ended    error       // why nothing more is granted, and the file is closed; nil: more may be
 	fileErr  error       // of the last write of the file
-	warned   bool        // whether logRefusal has logged
+	warning  string      // what logFailure has logged of the present series of failures
 }
 
 func (l *savedLease) WorkerID() int64      { return l.workerID }
@@ -49,7 +49,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 			return workerassign.Grant{}, l.end(extendErr)
 		}
 		l.replaced = errors.Is(extendErr, workerassign.ErrLeaseLost)
-		l.logRefusal(extendErr)
+		l.logFailure(extendErr)
 	}
 	next := millis.Earlier(want, l.record.slot.Until)
 	if !next.After(l.record.mark) {
@@ -71,18 +71,28 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 	return workerassign.Grant{Until: next}, nil
 }
 
-// logRefusal logs, once, that the store answers, and the lease cannot be extended before somebody changes the options: nobody would notice
-// until its end.
-func (l *savedLease) logRefusal(err error) {
-	if l.warned || !errors.Is(err, workerassign.ErrOption) && !errors.Is(err, ErrPoolFormat) {
+// logFailure logs the first failure of a series, because nothing else shows it before the lease ends; and that the store answers, and
+// refuses the options.
+func (l *savedLease) logFailure(err error) {
+	if err == nil {
+		l.warning = ""
 		return
 	}
-	l.warned = true
+	warning := msgNotExtended
+	if errors.Is(err, workerassign.ErrOption) || errors.Is(err, ErrPoolFormat) {
+		warning = "recycled: the lease in a file cannot be extended; UIDs stop at its end"
+	}
+	if warning == l.warning {
+		return
+	}
+	l.warning = warning
 	log := safelog.NewQueue(l.assigner.recycled.cfg.loggerFor(l.request))
 	defer log.Flush(safelog.FlushTimeout)
-	log.Log(slog.LevelWarn, "recycled: the lease in a file cannot be extended; UIDs stop at its end", "file", l.assigner.file.Path,
-		"worker_id", l.workerID, "until", l.record.slot.Until, "err", err)
+	log.Log(slog.LevelWarn, warning, "file", l.assigner.file.Path, "worker_id", l.workerID, "until", l.record.slot.Until, "err", err)
 }
+
+// msgNotExtended is the warning while the store does not extend the lease.
+const msgNotExtended = "recycled: a lease was not extended; the one in the file is used as long as it lasts"
 
 // end records why nothing more is granted, and returns that. It closes the file. If the lease was lost, another one can be taken
 // before it is released, which never happens if the generator has dropped it.
