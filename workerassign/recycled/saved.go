@@ -170,8 +170,7 @@ func (l *savedLease) resume(ctx context.Context, content *lockedfile.Decoder, lo
 	case ctx.Err() != nil, l.fileErr != nil, errors.Is(err, workerassign.ErrOption) || errors.Is(err, ErrPoolFormat) || errors.Is(err, ErrClockSkew):
 		return false, err
 	case l.begin.Before(record.slot.Until):
-		log.Log(slog.LevelWarn, msgNotExtended,
-			"file", s.file.Path, "worker_id", record.slot.WorkerID, "until", record.slot.Until, "err", err)
+		l.logNotExtended(log, err)
 		return true, nil
 	case errors.Is(err, workerassign.ErrLeaseLost):
 		return false, nil

@@ -220,7 +220,7 @@ func TestSavedFailureIsLogged(t *testing.T) {
 			s.now = s.now.Add(4 * time.Hour)
 			leasetest.MustReserve(t, l, s.now.Add(time.Minute))
 		}
-		if n := strings.Count(log.String(), "level=WARN msg=\""+msgNotExtended); n != outage {
+		if n := strings.Count(log.String(), "a lease was not extended"); n != outage {
 			t.Errorf("after outage %d the log has %d warnings:\n%s", outage, n, log.String())
 		}
 		s.store.down.Store(false)
@@ -245,7 +245,7 @@ func TestSavedRefusalIsLogged(t *testing.T) {
 		s.now = s.now.Add(6 * time.Hour)
 		leasetest.MustReserve(t, l, s.now.Add(time.Minute))
 	}
-	for _, want := range []string{"level=WARN", "the lease in a file cannot be extended; UIDs stop at its end", "worker_id=0", "the horizon is 25h0m0s; must be at least that of the pool, 48h0m0s"} {
+	for _, want := range []string{"level=WARN", "a lease was not extended; the one in the file is used as long as it lasts", "worker_id=0", "the horizon is 25h0m0s; must be at least that of the pool, 48h0m0s"} {
 		if got := log.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
 			t.Errorf("the log is %q; want one warning with %q", got, want)
 		}

@@ -26,7 +26,7 @@ type savedLease struct {
 	replaced bool        // the store does not extend the lease any more, because its history is another one
 	ended    error       // why nothing more is granted, and the file is closed; nil: more may be
 	fileErr  error       // of the last write of the file
-	warning  string      // what logFailure has logged of the present series of failures
+	warned   bool        // whether the present series of failures was logged
 }
 
 func (l *savedLease) WorkerID() int64      { return l.workerID }
@@ -71,28 +71,23 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 	return workerassign.Grant{Until: next}, nil
 }
 
-// logFailure logs the first failure of a series, because nothing else shows it before the lease ends; and that the store answers, and
-// refuses the options.
+// logFailure logs the first failure of a series of tries to extend the lease: nothing else shows it before the lease ends.
 func (l *savedLease) logFailure(err error) {
-	if err == nil {
-		l.warning = ""
+	told := l.warned
+	l.warned = err != nil
+	if err == nil || told {
 		return
 	}
-	warning := msgNotExtended
-	if errors.Is(err, workerassign.ErrOption) || errors.Is(err, ErrPoolFormat) {
-		warning = "recycled: the lease in a file cannot be extended; UIDs stop at its end"
-	}
-	if warning == l.warning {
-		return
-	}
-	l.warning = warning
 	log := safelog.NewQueue(l.assigner.recycled.cfg.loggerFor(l.request))
 	defer log.Flush(safelog.FlushTimeout)
-	log.Log(slog.LevelWarn, warning, "file", l.assigner.file.Path, "worker_id", l.workerID, "until", l.record.slot.Until, "err", err)
+	l.logNotExtended(log, err)
 }
 
-// msgNotExtended is the warning while the store does not extend the lease.
-const msgNotExtended = "recycled: a lease was not extended; the one in the file is used as long as it lasts"
+// logNotExtended logs that the store does not extend the lease.
+func (l *savedLease) logNotExtended(log *safelog.Queue, err error) {
+	log.Log(slog.LevelWarn, "recycled: a lease was not extended; the one in the file is used as long as it lasts",
+		"file", l.assigner.file.Path, "worker_id", l.record.slot.WorkerID, "until", l.record.slot.Until, "err", err)
+}
 
 // end records why nothing more is granted, and returns that. It closes the file. If the lease was lost, another one can be taken
 // before it is released, which never happens if the generator has dropped it.
