@@ -87,7 +87,8 @@ const (
 // whatever WithMaxStep and the tag's own step say. A source that continues beyond a gap after a failover, such as
 // that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover. On
 // Redis one failover skips up to 101 gaps, if the pool was not used for minutes. With 9 digits and a gap of 100,000,
-// dozens of failovers on one day leave enough. After a failover in the last three hours of a day, the next day begins
+// dozens of failovers on one day leave enough. No clock may be more than 2 hours and 50 minutes ahead: a tag that a host
+// with such a clock has created may be lost in a failover, and then created again. After a failover in the last three hours of a day, the next day begins
 // beyond the gap, too.
 //
 // On Redis, also create the tags of the present and of the next day before the first day (DailyTag), with a

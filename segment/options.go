@@ -127,8 +127,8 @@ func WithTryTimeout(d time.Duration) Option {
 
 // WithTakePolicy sets what a call does if no number is in memory: a policy of package ringbuffer (Wait, CallerPads,
 // Fail), or one of the program. By default a call waits until a range arrives. It returns an *EmptyError after
-// WithMaxWait, or at once if the last try has failed in a way that waiting does not cure: ErrNoTag, ErrSetBack,
-// ErrExhausted, ErrSource.
+// WithMaxWait, or at once if the last try before the call has failed in a way that waiting does not cure: ErrNoTag,
+// ErrSetBack, ErrExhausted, ErrSource.
 //
 // CallerPads calls the source in the goroutine of the caller, and returns its error at once.
 func WithTakePolicy(p ringbuffer.TakePolicy) Option {

@@ -15,7 +15,7 @@ type Stats struct {
 	Issued        uint64    // numbers handed out
 	RejectedTakes uint64    // times that a call found no number in memory
 	Ranges        uint64    // ranges that the source has returned
-	FailedTries   uint64    // calls of the source that have failed
+	FailedTries   uint64    // tries to get a range that have failed, of all sources
 	Step          int64     // the tag's own step, as the source keeps it
 	LastSize      int64     // how many numbers the last range had
 	Rate          float64   // numbers per second, between the arrivals of the last two ranges; 0 if there was only one

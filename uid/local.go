@@ -121,7 +121,7 @@ func (c *Cached) refill(ctx context.Context, b *Block) (ID, error) {
 // iterator may be used again, also by other goroutines. It needs no cleanup when the loop's body
 // panics.
 //
-// The iterator checks ctx before each UID in a slow loop, and at least once in 64 UIDs in a fast one.
+// The iterator checks ctx before each UID in a slow loop, unless scheduled padding is off, and at least once in 64 UIDs otherwise.
 func (c *Cached) All(ctx context.Context) iter.Seq2[ID, error] {
 	// With one call of yield, and without a defer, the compiler can inline this loop into the caller's
 	// function, and the caller's loop body into this loop: that saves a third of the cost. Without a

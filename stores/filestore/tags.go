@@ -47,13 +47,14 @@ func (f *tagFile) path() string {
 			break // it is no link
 		}
 		if !filepath.IsAbs(target) {
-			directory := filepath.Dir(path)
-			if resolved, err := filepath.EvalSymlinks(directory); err == nil { // ".." of a link is that of where it leads to
-				directory = resolved
-			}
-			target = filepath.Join(directory, target)
+			directory, _ := filepath.Split(path)
+			target = directory + target // not Join, because ".." behind a link is that of where it leads to
 		}
 		path = target
+		directory, name := filepath.Split(target)
+		if resolved, err := filepath.EvalSymlinks(directory); err == nil {
+			path = filepath.Join(resolved, name)
+		}
 	}
 	return path + TagsSuffix
 }

@@ -72,11 +72,14 @@ func TestTagsOfLinkInLinkedDirectory(t *testing.T) {
 		os.Symlink(filepath.Join("..", "..", "shared", "ids"), filepath.Join(directory, "releases", "42", "ids"))); err != nil {
 		testkit.Missing(t, "there are no symbolic links: ", err)
 	}
-	link := filepath.Join(directory, "current", "ids")
+	link, behind := filepath.Join(directory, "current", "ids"), filepath.Join(directory, "ids")
+	if err := os.Symlink("current/../../shared/ids", behind); err != nil {
+		t.Fatal(err)
+	}
 	if err := New(link).CreateTag(t.Context(), "orders", segment.TagConfig{Step: 10}); err != nil {
 		t.Fatal(err)
 	}
-	for n, p := range []string{path, link} {
+	for n, p := range []string{path, link, behind} {
 		if got := mustTakeFile(t, New(p), "orders"); got.First != 1+10*int64(n) {
 			t.Errorf("the range of %s is %+v", p, got)
 		}

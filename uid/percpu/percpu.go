@@ -6,7 +6,7 @@
 // The price is order: a later UID may be smaller than an earlier one, by up to one schedule interval
 // (a second by default), also within a goroutine, because it can move to another P. There are also
 // gaps: what is left of a block when the next scheduled padding of the generator begins is lost. These
-// are at most uid.MaxBlock UIDs for each P, and no more than were taken.
+// are at most uid.MaxBlock UIDs for each P, and hardly more than were taken.
 //
 // If scheduled padding is on, UIDs are no older than those of the Cached generator. They are unique
 // in any case. When the time bits end, or a take policy returns an error, one P may have UIDs left

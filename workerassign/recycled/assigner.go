@@ -129,7 +129,8 @@ func (e *SlotHeldError) Is(target error) bool { return target == ErrSlotHeld }
 
 // Assign implements workerassign.Assigner. It blocks until it has a slot or ctx ends, or for the time of
 // WithTimeout if ctx has no deadline. It waits for a slot that is held if that becomes free before the deadline;
-// otherwise it returns a *PoolFullError or a *SlotHeldError at once. If ctx ends, it returns a *workerassign.RetryError.
+// otherwise it returns a *PoolFullError or a *SlotHeldError at once. If ctx ends, it returns
+// one of these if it waits for such a slot, otherwise a *workerassign.RetryError.
 func (r *Assigner) Assign(ctx context.Context, req workerassign.Request) (workerassign.Lease, error) {
 	lease, err := r.assign(ctx, req, nil)
 	if err != nil {
