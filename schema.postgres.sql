@@ -48,8 +48,9 @@
 --   * When a primary fails, an asynchronous standby lacks the last commits. If a standby is to replace the
 --     primary in that case, use synchronous replication: set synchronous_standby_names, and promote only
 --     a standby that was synchronous: with FIRST, one whose sync_state was sync. With ANY k of n standbys, each
---     commit is on k of them, so compare pg_last_wal_receive_lsn() of at least n - k + 1, and promote the one that
---     has received the most. If fewer can be reached, follow the section AFTER A FAILOVER below, and the two on
+--     commit is on k of them, so compare at least n - k + 1, and promote the one that has received the most: the
+--     greater one of pg_last_wal_receive_lsn() and pg_last_wal_replay_lsn(), when the latter no longer rises (after
+--     a restart of the standby, the former is that of a part only). If fewer can be reached, follow the section AFTER A FAILOVER below, and the two on
 --     tags and slots. The value on of synchronous_commit is required for that. With
 --     local, the server does not wait for standbys, and with remote_write, a standby that crashes can
 --     lose what it has received. At least one standby must be sync or quorum:

@@ -78,3 +78,32 @@ func TestDailyClockAheadForAMoment(t *testing.T) {
 		}
 	})
 }
+
+// What a clock that was a day ahead has opened, without a call, is not used when that day comes: the store may have lost the tag
+// meanwhile. Nor does its failure remain in Health.
+func TestDailyClockAheadWithoutCalls(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var clock testClock
+			m := segmenttest.NewMemory()
+			d := newDaily(t, m, time.UTC, segment.WithClock(clock.now))
+			time.Sleep(12 * time.Hour)
+			if down {
+				m.Kill()
+			}
+			clock.offset.Store(int64(24 * time.Hour))
+			time.Sleep(20 * time.Second)
+			clock.offset.Store(0)
+			m.Start()
+			opened := m.Counter("orders.20000102")
+			time.Sleep(20 * time.Second)
+			if h := d.Health(); (opened == 0) != down || !h.OK() || h.LastError != nil {
+				t.Errorf("down: %v, the counter of the next day is %d, Health = %+v", down, opened, h)
+			}
+			time.Sleep(12 * time.Hour)
+			if v, err := d.Next(); err != nil || v != 20000102_000000+max(opened, 1) {
+				t.Errorf("down: %v, Next on the next day = %d, %v; want the first number that no range in memory had then, %d", down, v, err, max(opened, 1))
+			}
+		})
+	}
+}

@@ -149,9 +149,25 @@ func (d *Daily) prepareOnce() {
 		return
 	}
 	present, soon := dayOf(now, d.zone), dayOf(now.Add(prepareAhead), d.zone)
+	d.forgetAhead(now, soon)
 	d.startOpening(present)
 	if soon.date != present.date && d.use(present).date == present.date {
 		d.startOpening(soon)
+	}
+}
+
+// forgetAhead forgets what a clock that was ahead has opened, or failed to open: the store may lose the tag of such a day
+// meanwhile, and create it again. It keeps a prepared day if the clock was set back by a little.
+func (d *Daily) forgetAhead(now time.Time, soon day) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for date, o := range d.opening {
+		if date > soon.date && o.finished() {
+			delete(d.opening, date)
+		}
+	}
+	if next := d.next; next != nil && next.start.Sub(now) > prepareAhead+maxClockBack && d.work.run(next.seq.closeFinally) {
+		d.next = nil
 	}
 }
 
@@ -172,16 +188,15 @@ func (d *Daily) Health() Health {
 	if err != nil {
 		return Health{Err: err, Known: true}
 	}
-	current := d.current.Load()
+	d.mu.Lock()
+	current, next, o := d.current.Load(), d.next, d.opening[dayOf(now, d.zone).date]
+	d.mu.Unlock()
 	if d.work.ctx.Err() != nil {
 		return current.seq.Health()
 	}
 	if err := d.checkClock(now, current); err != nil {
 		return Health{Err: err, Known: true}
 	}
-	d.mu.Lock()
-	next, o := d.next, d.opening[dayOf(now, d.zone).date]
-	d.mu.Unlock()
 	var h Health
 	switch {
 	case next != nil && next.contains(now):
@@ -214,7 +229,7 @@ func (d *Daily) failing(current *dailySequence) (since time.Time, err error) {
 // checkClock returns an error if a time is too long before the day that is in use.
 func (d *Daily) checkClock(now time.Time, current *dailySequence) error {
 	if current.start.Sub(now) > maxClockBack {
-		return fmt.Errorf("%w: it shows %v, and numbers of %d, which began at %v, were handed out: set the clock, or, if it is right now, restart the process",
+		return fmt.Errorf("%w: it shows %v, and the day %d, which began at %v, is in use: set the clock, or, if it is right now, restart the process",
 			ErrClockBack, now.In(d.zone), current.date, current.start)
 	}
 	return nil

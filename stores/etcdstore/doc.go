@@ -39,9 +39,9 @@
 //
 // # History, and restored snapshots
 //
-// The key history contains the cluster ID, how often it was changed, and a random token. Each write compares it. When an answer has
-// another cluster ID, which is the case after a snapshot was restored with a new --initial-cluster-token, the
-// first process that reads gives the key a new value. Then all leases end when their grants are used,
+// The key history contains the cluster ID, a number that rises with each change (a time in milliseconds), and a random
+// token. Each write compares it. When an answer has another cluster ID, which is the case after a snapshot was restored
+// with a new --initial-cluster-token, the first process that reads gives the key a new value. Then all leases end when their grants are used,
 // and no new lease begins before the pool's floor, about two minutes later by default (rule R7 of
 // doc/internals/design.md, section 8). A snapshot that is restored with the same token and the same peer URLs has
 // the same cluster ID. A process that has seen a greater revision than the cluster shows now gives the key

@@ -108,6 +108,21 @@ func TestTableStatements(t *testing.T) {
 	}
 }
 
+// When the server was replaced by one of another kind, which refuses a statement, the next Take asks which one it is.
+func TestTableOfAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, m := newMockTags(t)
+		m.ExpectQuery(mockSelect).WithoutArgs().WillReturnError(&mysql.MySQLError{Number: 1064, Message: "syntax"})
+		if _, err := table.Take(t.Context(), segment.Request{Tag: "a"}); err == nil {
+			t.Fatalf("Take on a server that refuses the statement = %v", err)
+		}
+		m.ExpectQuery("SELECT VERSION()").WillReturnError(errors.New("asked again"))
+		if _, err := table.Take(t.Context(), segment.Request{Tag: "a"}); err == nil || !strings.Contains(err.Error(), "asked again") {
+			t.Errorf("the next Take = %v; want the answer to the question for the version", err)
+		}
+	})
+}
+
 // If the reply to the UPDATE does not have what it has found, or if the row afterwards is not what it should be, the
 // Take is rolled back, and this one and all later ones compare what they have read.
 func TestTableComparesCounter(t *testing.T) {

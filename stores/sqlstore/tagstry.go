@@ -52,6 +52,11 @@ func (t *tagTable) try(ctx context.Context, f func(context.Context, *tagAttempt)
 		case failed.Action == sqlattempt.Reconnect && failed.Unwritten && reconnects <= idle:
 			reconnects++
 		default:
+			if failed.Action == sqlattempt.Stop && failed.Reason != "" { // the server may have been replaced by one of another kind
+				t.mu.Lock()
+				t.dialect = nil
+				t.mu.Unlock()
+			}
 			return t.result(ctx, failed)
 		}
 	}

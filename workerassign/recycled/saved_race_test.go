@@ -227,6 +227,26 @@ func TestSavedFailureIsLogged(t *testing.T) {
 		s.now = s.now.Add(time.Hour)
 		leasetest.MustReserve(t, l, s.now.Add(time.Minute))
 	}
+	// A start is the first one of the series.
+	l.crash()
+	log.Reset()
+	s.store.down.Store(true)
+	s.now = s.now.Add(10 * time.Hour)
+	l = s.mustAssign(Saved(s.recycled(WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), s.path))
+	s.now = s.now.Add(4 * time.Hour)
+	leasetest.MustReserve(t, l, s.now.Add(time.Minute))
+	// Close cancels a call.
+	s.store.down.Store(false)
+	s.now = s.now.Add(time.Minute)
+	leasetest.MustReserve(t, l, s.now.Add(time.Minute))
+	s.store.down.Store(true)
+	s.now = s.now.Add(8 * time.Hour)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	l.Reserve(ctx, s.now.Add(time.Minute))
+	if n := strings.Count(log.String(), "a lease was not extended"); n != 1 {
+		t.Errorf("after a start the log has %d warnings:\n%s", n, log.String())
+	}
 }
 
 // If the store refuses the options, which an operator must notice long before the lease ends, that is logged once.

@@ -49,7 +49,9 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 			return workerassign.Grant{}, l.end(extendErr)
 		}
 		l.replaced = errors.Is(extendErr, workerassign.ErrLeaseLost)
-		l.logFailure(extendErr)
+		if ctx.Err() == nil { // otherwise Close has canceled it
+			l.logFailure(extendErr)
+		}
 	}
 	next := millis.Earlier(want, l.record.slot.Until)
 	if !next.After(l.record.mark) {
@@ -73,9 +75,10 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 
 // logFailure logs the first failure of a series of tries to extend the lease: nothing else shows it before the lease ends.
 func (l *savedLease) logFailure(err error) {
-	told := l.warned
-	l.warned = err != nil
-	if err == nil || told {
+	if err == nil {
+		l.warned = false
+	}
+	if err == nil || l.warned {
 		return
 	}
 	log := safelog.NewQueue(l.assigner.recycled.cfg.loggerFor(l.request))
@@ -85,6 +88,7 @@ func (l *savedLease) logFailure(err error) {
 
 // logNotExtended logs that the store does not extend the lease.
 func (l *savedLease) logNotExtended(log *safelog.Queue, err error) {
+	l.warned = true
 	log.Log(slog.LevelWarn, "recycled: a lease was not extended; the one in the file is used as long as it lasts",
 		"file", l.assigner.file.Path, "worker_id", l.record.slot.WorkerID, "until", l.record.slot.Until, "err", err)
 }
