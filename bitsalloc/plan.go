@@ -84,8 +84,8 @@ func (n Needs) checked() (Needs, error) {
 		n.Unit = time.Second
 	}
 	switch positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }; {
-	case n.Unit < MinUnit:
-		return n, fmt.Errorf("%w: it is %v; must be at least %v", ErrUnit, n.Unit, MinUnit)
+	case n.Unit < MinUnit || time.Second%n.Unit != 0:
+		return n, fmt.Errorf("%w: it is %v; must be at least %v and divide a second", ErrUnit, n.Unit, MinUnit)
 	case n.Nodes < 1:
 		return n, fmt.Errorf("%w: the number of nodes is %d; must be at least 1", ErrNeeds, n.Nodes)
 	case !positive(n.Years):

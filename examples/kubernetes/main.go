@@ -73,7 +73,7 @@ const (
 // maxBorrow + 1.5 × reserveAhead + a second and a half, which is about 27 s, and a grace of 10 s. After a clean end it is free
 // in the next second, or as much later as UIDs were ahead of the clock.
 const (
-	reserveAhead = 10 * time.Second // an outage of the database that is no longer than this has no effect
+	reserveAhead = 10 * time.Second // an outage of the database that is no longer than this has no effect, if its calls fail at once: 10 s less if they hang
 	maxBorrow    = 10 * time.Second
 	boostPower   = 2
 )

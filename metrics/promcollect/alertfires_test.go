@@ -379,6 +379,12 @@ func newStripes(t *testing.T) (*segment.Group, []*segmenttest.Memory) {
 func recordHealthy(t *testing.T) *recording {
 	store := assigntest.NewMemory(assigntest.WithNoLoss())
 	busy, idle, byDefault := newOnStore(t, store, false), newOnStore(t, store, false), newOnStore(t, store, true)
+	atLimit := newOnFile(t, filepath.Join(t.TempDir(), "worker"), uid.WithRollover(false), uid.WithMaxBorrow(5*time.Second)) // its full ring is
+	static, err := uid.NewCached(t.Context(), workerassign.Static(7), uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { static.Close() })
 	group, _ := newStripes(t)
 	s := newSequence(t, group, "orders")
 	d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "orders", 6, time.UTC, segment.WithLogger(slog.New(slog.DiscardHandler)))
@@ -387,6 +393,7 @@ func recordHealthy(t *testing.T) *recording {
 	}
 	t.Cleanup(func() { d.Close() })
 	r := record(t, NewGeneratorCollector(busy, WithName("busy")), NewGeneratorCollector(idle, WithName("idle")), NewGeneratorCollector(byDefault, WithName("default")),
+		NewGeneratorCollector(atLimit, WithName("at the limit")), NewGeneratorCollector(static, WithName("static")),
 		NewSequenceCollector(s, WithName("group")), NewDailyCollector(d, WithName("daily")), NewPoolCollector(recycled.New(store)), requestFailures())
 	r.run(time.Hour, func() {
 		takeWithin(t, busy, 1000)

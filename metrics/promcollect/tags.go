@@ -14,7 +14,7 @@ import (
 
 // NewTagsCollector returns a collector of a segment.Tags. At most as many tags as WithMaxTags allows have metrics of their
 // own. The counters, the numbers in memory and the state of all others are in metrics whose label tag is empty: the sums,
-// the shortest time that numbers last, and whether all are OK. The state of a source, for which there is one metric for all
+// the shortest time that numbers last (of those that fail, if any does), and whether all are OK. The state of a source, for which there is one metric for all
 // tags, has an empty tag, too. A tag that was dropped because it was idle has no metrics
 // until it is used again, and its counters begin at 0 then, as after a restart. Otherwise it is like NewSequenceCollector.
 func NewTagsCollector(tags *segment.Tags, opts ...Option) prometheus.Collector {
@@ -137,7 +137,11 @@ func (s *scrape) addRest(counted sequenceCounters, others []tagReading) {
 		state := stateOf(t.health)
 		rest.ok = rest.ok && state.ok
 		rest.buffered += state.buffered
-		rest.seconds = min(rest.seconds, state.seconds)
+		if fails := len(state.failing) > 0; fails == (len(rest.failing) > 0) {
+			rest.seconds = min(rest.seconds, state.seconds)
+		} else if fails { // those that fail are those that run empty
+			rest.seconds = state.seconds
+		}
 		for reason := range state.failing {
 			rest.failing[reason] = true
 		}
