@@ -312,8 +312,7 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   required, if the old server no longer accepts writes within F. Services do not notice it if a dump was
 --   loaded into a running server (pg_restore, psql), if the machine was set back to a snapshot with its memory,
 --   or if they use sqlstore.WithHistory. Without the floor, UIDs are then generated twice.
---   If fencing_ms, horizon_ms or skew_ms were raised after the backup, raise them in this row first, also if the data
---   directory was restored, and then the floor.
+--   If fencing_ms, horizon_ms or skew_ms were raised after the backup, raise them in this row first.
 --   In these cases raise the floor before services connect to the server: set default_transaction_read_only, as
 --   described in AFTER A FAILOVER OR A RESTORED BACKUP. Run these statements in one session, one after the
 --   other or as one string. Assigner.RaiseFloor does the same for an account without that setting. They end

@@ -358,8 +358,7 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   that, for example after a dump (mysqldump) was loaded into a running server, after a backup was restored
 --   on TiDB or Galera, after the machine was set back to a snapshot with its memory, or with sqlstore.WithHistory.
 --   Without the floor, UIDs are then generated twice.
---   If fencing_ms, horizon_ms or skew_ms were raised after the backup, raise them in this row first, also if the data
---   directory was restored, and then the floor.
+--   If fencing_ms, horizon_ms or skew_ms were raised after the backup, raise them in this row first.
 --   Raise the floor before services connect to the server: prevent connections, or set read_only, as described
 --   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
 --   Assigner.RaiseFloor with an account that may write then, or run these statements in one session. They end all

@@ -112,7 +112,7 @@ func run(ctx context.Context, getenv func(string) string) error {
 	assignCtx, cancel := context.WithTimeout(ctx, assignTimeout)
 	defer cancel()
 	g, err := uid.NewCached(assignCtx, workers,
-		uid.WithReserveAhead(reserveAhead), uid.WithMaxBorrow(maxBorrow), uid.WithBoostPower(boostPower))
+		uid.WithReserveAhead(reserveAhead), uid.WithMaxBorrow(maxBorrow), uid.WithRollover(false), uid.WithBoostPower(boostPower))
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}

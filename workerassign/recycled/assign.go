@@ -296,7 +296,7 @@ func (a *slotAssign) read(ctx context.Context) (State, error) {
 func (r *Assigner) checkClock(s State, sent, received time.Time) error {
 	bound := r.cfg.clockBound
 	if !s.HostClock && (s.Now.Before(sent.Add(-bound)) || s.Now.After(received.Add(bound))) {
-		return fmt.Errorf("%w: this host's clock shows %s, and the store's %s; must not differ by more than %v: set the clock of the host or of the store",
+		return fmt.Errorf("%w: this host's clock shows %s, and the store's %s; must not differ by more than %v: set the clock of the host or of the store; if both are right, restart this process, whose clock was ahead",
 			ErrClockSkew, received.UTC().Format(time.RFC3339Nano), s.Now.UTC().Format(time.RFC3339Nano), bound)
 	}
 	return nil

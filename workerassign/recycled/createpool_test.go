@@ -236,18 +236,41 @@ type refusingStore struct{ recycled.Store }
 
 func (refusingStore) Write(context.Context, recycled.Write) (bool, error) { return false, nil }
 
-// R7: a process that declares a greater horizon creates a pool that was lost as it was, so that the others can go on.
+// R7: a process that declares a greater horizon creates a pool that was lost as it was, so that the others can go on. But the floor
+// follows from what it declares: an operator may have raised the pool's, and that was lost, too.
 func TestR7LostPoolIsCreatedAsItWas(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		first, greater := f.assigner(), f.assigner(recycled.WithHorizon(10*time.Minute))
 		f.assign(first)
 		f.assign(greater)
 		f.Flush()
-		f.wantTime("NotBefore", f.assign(greater).NotBefore(), f.Dump().Now.Add(poolFloor))
+		f.wantTime("NotBefore", f.assign(greater).NotBefore(), f.Dump().Now.Add(poolFloor+10*time.Minute-poolH))
 		if p := f.Dump().Pool; p.Horizon != poolH {
 			t.Errorf("the pool is %+v, want the former horizon", p)
 		}
 		f.assign(first)
+	})
+}
+
+// R7: a failover loses the change of an operator who has raised the horizon. Grants reach further than the horizon of the pool then.
+func TestR7FloorOfLostChange(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner())
+		raised := recycled.WithHorizon(10 * time.Minute)
+		p := f.Dump().Pool
+		next := p
+		next.Revision++
+		next.Horizon = 10 * time.Minute
+		if ok, err := f.Write(f.Context(), recycled.Write{History: p.History, Pool: &next, ReplacedPool: &p}); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		granted := f.reserve(f.assign(f.assigner(raised)), time.Hour)
+		for f.Dump().Pool.Horizon != poolH {
+			f.Failover(1)
+		}
+		if begin := f.assign(f.assigner(raised)).NotBefore(); begin.Before(granted) {
+			t.Errorf("a lease begins at %v, and the lost lease was granted until %v", begin, granted)
+		}
 	})
 }
 

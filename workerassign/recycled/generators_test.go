@@ -84,7 +84,7 @@ func TestHostADayOff(t *testing.T) {
 			host := time.Now().Add(off)
 			err := newGenerators(f, func() workerassign.Assigner { return f.assigner() }, uid.WithClock(fakeclock.New(host)))
 			leasetest.WantError(t, off.String(), err, recycled.ErrClockSkew, fmt.Sprintf(
-				"recycled: this host's clock and the store's clock differ: this host's clock shows %s, and the store's %s; must not differ by more than 5s: set the clock of the host or of the store",
+				"recycled: this host's clock and the store's clock differ: this host's clock shows %s, and the store's %s; must not differ by more than 5s: set the clock of the host or of the store; if both are right, restart this process, whose clock was ahead",
 				host.UTC().Format(time.RFC3339Nano), f.Dump().Now.UTC().Format(time.RFC3339Nano)))
 			leasetest.WantError(t, off.String(), err, uid.ErrLease)
 			if f.Dump().Pool.Slots != 0 {

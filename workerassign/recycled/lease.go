@@ -29,9 +29,10 @@ type slotLease struct {
 
 	mu       sync.Mutex
 	released bool
-	void     error    // why what was granted is void; nil if it is not
-	slot     Slot     // as the store has acknowledged it last
-	tokens   []string // one of which the slot has: the acknowledged one, and then those of writes whose outcome is not known
+	used     time.Time // up to when, if it was released
+	void     error     // why what was granted is void; nil if it is not
+	slot     Slot      // as the store has acknowledged it last
+	tokens   []string  // one of which the slot has: the acknowledged one, and then those of writes whose outcome is not known
 }
 
 // newSlotLease returns the lease on a slot that the store has acknowledged. tokens begins with that of the slot.
@@ -83,7 +84,7 @@ func (l *slotLease) limit(s State, span time.Duration) time.Time {
 func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 	l.mu.Lock()
 	isDone := l.released || l.void != nil
-	l.released = true
+	l.released, l.used = true, millis.Up(used)
 	l.mu.Unlock()
 	if isDone {
 		return nil
@@ -244,7 +245,10 @@ func (e *lostSlotError) orNil() error {
 // of it: a copy of this one, or a lease that begins before its end (R4).
 func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	l.mu.Lock()
-	known, tokens := l.slot, l.tokens
+	known, tokens, end := l.slot, l.tokens, l.slot.Until
+	if l.released { // the reply to the release may have been lost, and the rest of the span be another's
+		end = millis.Earlier(end, l.used)
+	}
 	l.mu.Unlock()
 	isOld := slot.Revision < known.Revision
 	isSameLease := slot.Token != "" && leaseOf(slot.Token) == leaseOf(known.Token)
@@ -268,7 +272,7 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 			"it has lost writes, or a server is behind", slot.WorkerID, slot.Revision, known.Revision)}
 	case isReleased && !p.Floor.Before(millis.Later(slot.Until, known.Until)):
 		return &lostSlotError{text: fmt.Sprintf("the lease of worker ID %d was ended in the store at %s: an operator raised the floor", slot.WorkerID, written)}
-	case !slot.From.Before(known.Until):
+	case !slot.From.Before(known.Until), !isReleased && !slot.From.Before(end):
 		return &lostSlotError{text: fmt.Sprintf("worker ID %d was taken by %q (host %q, process %q) at %s",
 			slot.WorkerID, h.Name, h.Host, h.Process, h.Since.UTC().Format(time.RFC3339Nano))}
 	case isReleased && !isOld:

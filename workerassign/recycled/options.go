@@ -166,7 +166,8 @@ const maxNameLength = 128
 //
 // The pool contains all slots from its first worker ID up to this one: Assign adds those that are missing, 32
 // in one write, so a great worker ID costs time once. Other generators of the pool without WithWorkerID may
-// take any of these slots, also this one. So do not mix both kinds in one pool.
+// take any of these slots, also this one. So do not mix both kinds in one pool. A generator cannot change to another worker ID
+// at its borrow limit: use uid.WithRollover(false), otherwise it tries to, and logs that its own slot is held.
 func WithWorkerID(workerID int64) Option {
 	return option(func(c *config) {
 		options.Set(&c.workerID, workerID, workerID >= 0, c.setError, "the worker ID is %d; must be at least 0", workerID)

@@ -43,6 +43,41 @@ func (s beforeWrites) Write(ctx context.Context, w recycled.Write) (bool, error)
 	return s.Store.Write(ctx, w)
 }
 
+// lateReply returns the result of a write as an error, after a function has run.
+type lateReply struct {
+	recycled.Store
+	do func()
+}
+
+func (s *lateReply) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	written, err := s.Store.Write(ctx, w)
+	if do := s.do; do != nil {
+		s.do = nil
+		do()
+		return false, errors.New("the reply was lost")
+	}
+	return written, err
+}
+
+// R4: if the reply to a release is lost, and another process has the rest of the span when it is tried again, nothing is void.
+func TestR4ReleaseWithLateReply(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner())
+		time.Sleep(5 * time.Minute) // until the floor of the new pool is over
+		s := &lateReply{Store: f.Memory}
+		l := f.assign(f.assignerOn(s))
+		granted, used := f.reserve(l, 40*time.Second), time.Now().Add(time.Second)
+		s.do = func() {
+			if begin := f.assign(f.assigner(recycled.WithWorkerID(l.WorkerID()))).NotBefore(); begin.Before(used) || !begin.Before(granted) {
+				t.Errorf("the other lease begins at %v; want it from %v on, and before %v", begin, used, granted)
+			}
+		}
+		if err := l.Release(f.Context(), used); err != nil {
+			t.Errorf("Release = %v", err)
+		}
+	})
+}
+
 // The pause after a lost race ends before the deadline, so that there is another try, however slow the store was.
 func TestPauseEndsBeforeDeadline(t *testing.T) {
 	for range 20 {

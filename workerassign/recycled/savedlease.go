@@ -23,7 +23,7 @@ type savedLease struct {
 	held     *workerfile.Held
 	record   savedRecord // what the file has
 	lastTry  time.Time   // when the store was last asked, by the generator's clock
-	replaced bool        // the store does not extend the lease any more, because its history is another one
+	replaced bool        // the last try has found another history of the store
 	ended    error       // why nothing more is granted, and the file is closed; nil: more may be
 	fileErr  error       // of the last write of the file
 	warned   bool        // whether the present series of failures was logged
@@ -119,7 +119,7 @@ func (l *savedLease) isDue(now, want time.Time) bool {
 	span := l.assigner.cfg.span
 	left := l.record.slot.Until.Sub(now)
 	passed := now.Sub(l.lastTry)
-	return !l.replaced && (left < span*3/4 || want.After(l.record.slot.Until)) && (passed >= min(span/100, time.Minute) || passed < 0)
+	return (left < span*3/4 || want.After(l.record.slot.Until)) && (passed >= min(span/100, time.Minute) || passed < 0)
 }
 
 // extendWithin is extend for at most d.

@@ -33,7 +33,9 @@ func (c *config) completed(s State, old, next Slot) Slot {
 func (r *Assigner) notePool(ctx context.Context, log *safelog.Queue, s State, p Pool, record floorRecord) (written bool, err error) {
 	p.Revision++
 	p.History, p.Since = s.History, s.nowUp()
-	p.Floor = millis.Later(p.Floor, millis.Up(s.Now.Add(p.Fencing+p.Horizon+p.Skew)))
+	// The record may be older than a raise of H, F or M, if that was lost too: this process declares the new ones (covers).
+	wait := max(p.Fencing, millis.UpDuration(r.cfg.fencing)) + max(p.Horizon, millis.UpDuration(r.cfg.horizon)) + max(p.Skew, millis.UpDuration(r.cfg.skew))
+	p.Floor = millis.Later(p.Floor, millis.Up(s.Now.Add(wait)))
 	written, err = r.store.Write(ctx, Write{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 	switch {
 	case err != nil:
