@@ -41,7 +41,8 @@ type Config struct {
 
 	// OnSchedule is called when a scheduled padding begins, after stale runs were dropped, so that
 	// none of them is claimed afterwards. It is meant for code that keeps integers that it has
-	// claimed, and must discard them when the ring discards its own. The padder calls it and holds no lock. It must not block.
+	// claimed, and must discard them when the ring discards its own. The padder calls it and holds
+	// no lock. It must not block.
 	OnSchedule func()
 
 	// BeforeRun is called before each call of the provider, by the same goroutine, without any

@@ -2,8 +2,8 @@ package segment
 
 // Sources returns the state of each source, in their order in the Group, as the requests of all tags have found it: a
 // source fails from the first request that it does not answer to the next one that it answers. End is 0, because each
-// tag has its own. A tag that all sources refuse, for example with ErrNoTag, is seen in Health if it is in memory. That one source refuses a tag
-// while others serve is only in the log.
+// tag has its own. A tag that all sources refuse, for example with ErrNoTag, is seen in Health if it is in memory. That one
+// source refuses a tag while others serve is only in the log.
 func (t *Tags) Sources() []SourceState {
 	if t == nil || t.work == nil {
 		return nil

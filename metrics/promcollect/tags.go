@@ -14,8 +14,8 @@ import (
 
 // NewTagsCollector returns a collector of a segment.Tags. At most as many tags as WithMaxTags allows have metrics of their
 // own. The counters, the numbers in memory and the state of all others are in metrics whose label tag is empty: the sums,
-// the shortest time that numbers last (of those that fail, if any does), and whether all are OK. The state of a source, for which there is one metric for all
-// tags, has an empty tag, too. A tag that was dropped because it was idle has no metrics
+// the shortest time that numbers last (of those that fail, if any does), and whether all are OK. The state of a source, for
+// which there is one metric for all tags, has an empty tag, too. A tag that was dropped because it was idle has no metrics
 // until it is used again, and its counters begin at 0 then, as after a restart. Otherwise it is like NewSequenceCollector.
 func NewTagsCollector(tags *segment.Tags, opts ...Option) prometheus.Collector {
 	c := newConfig(opts)

@@ -29,7 +29,7 @@ type slotLease struct {
 
 	mu       sync.Mutex
 	released bool
-	used     time.Time // up to when, if it was released
+	used     time.Time // by the generator, up to then, if it has released the lease
 	void     error     // why what was granted is void; nil if it is not
 	slot     Slot      // as the store has acknowledged it last
 	tokens   []string  // one of which the slot has: the acknowledged one, and then those of writes whose outcome is not known
@@ -84,7 +84,10 @@ func (l *slotLease) limit(s State, span time.Duration) time.Time {
 func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 	l.mu.Lock()
 	isDone := l.released || l.void != nil
-	l.released, l.used = true, millis.Up(used)
+	if !isDone {
+		l.used = millis.Up(used)
+	}
+	l.released = true
 	l.mu.Unlock()
 	if isDone {
 		return nil
@@ -246,7 +249,7 @@ func (e *lostSlotError) orNil() error {
 func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	l.mu.Lock()
 	known, tokens, end := l.slot, l.tokens, l.slot.Until
-	if l.released { // the reply to the release may have been lost, and the rest of the span be another's
+	if slices.Contains(tokens, "") { // the reply to a release was lost, so the rest of the span may be another's
 		end = millis.Earlier(end, l.used)
 	}
 	l.mu.Unlock()

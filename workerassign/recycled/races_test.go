@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -75,6 +76,27 @@ func TestR4ReleaseWithLateReply(t *testing.T) {
 		if err := l.Release(f.Context(), used); err != nil {
 			t.Errorf("Release = %v", err)
 		}
+	})
+}
+
+// R4: but if a copy has released the slot, and another process has taken it, what both have used is void, also if this one has used less.
+func TestR4ReleaseAfterCopysRelease(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner())
+		time.Sleep(5 * time.Minute) // until the floor of the new pool is over
+		l := f.assign(f.assigner())
+		granted, used := f.reserve(l, 40*time.Second), time.Now().Truncate(time.Second).Add(2*time.Second)
+		slot := f.slot(l.WorkerID())
+		released := slot
+		released.Revision++
+		released.Token, released.Until, released.FreeAt = "", used.Add(time.Second), used.Add(time.Second)
+		if ok, err := f.Write(f.Context(), recycled.Write{History: f.Dump().History, Slots: []recycled.Slot{released}, Replaced: []recycled.Slot{slot}}); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if begin := f.assign(f.assigner(recycled.WithWorkerID(l.WorkerID()))).NotBefore(); !begin.Before(granted) {
+			t.Errorf("the other lease begins at %v; want before %v", begin, granted)
+		}
+		leasetest.WantError(t, "Release", l.Release(f.Context(), used), workerassign.ErrVoid)
 	})
 }
 

@@ -49,7 +49,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 			return workerassign.Grant{}, l.end(extendErr)
 		}
 		l.replaced = errors.Is(extendErr, workerassign.ErrLeaseLost)
-		if ctx.Err() == nil { // otherwise Close has canceled it
+		if !errors.Is(ctx.Err(), context.Canceled) { // by Close
 			l.logFailure(extendErr)
 		}
 	}
