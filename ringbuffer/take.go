@@ -32,6 +32,12 @@ func (r *Ring) Take(ctx context.Context) (int64, error) {
 // many there are: at least 1, and fewer than n if the run ends before. If the ring is empty, the
 // take policy decides what happens, as for Take. An n less than 1 is an error that wraps ErrConfig.
 func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error) {
+	return r.ClaimAfter(ctx, n, nil)
+}
+
+// ClaimAfter is like Claim, but calls before, unless that is nil, each time right before it tries to take: what before
+// reads is never newer than the integers, and not older than the wait for them.
+func (r *Ring) ClaimAfter(ctx context.Context, n int64, before func()) (first, got int64, err error) {
 	if n < 1 {
 		return 0, 0, claimError(n)
 	}
@@ -39,6 +45,9 @@ func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error)
 		return 0, 0, errNotInitialized
 	}
 	for {
+		if before != nil {
+			before()
+		}
 		s := r.current.Load()
 		if first, got := s.claim(uint64(n)); got > 0 {
 			return first, int64(got), nil

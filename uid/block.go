@@ -101,9 +101,9 @@ func (c *Cached) Claim(ctx context.Context, n int) (Block, error) {
 		return Block{}, fmt.Errorf("%w: the size of a block is %d; must be at least 1", ErrOption, n)
 	}
 	// Read before the claim: if the generation changes in between, the block is invalid too early, not
-	// too late.
-	generation := c.generation.Load()
-	first, got, err := c.ring.Claim(ctx, int64(n))
+	// too late. Read after a wait, because a scheduled padding during each wait would end each block.
+	var generation uint64
+	first, got, err := c.ring.ClaimAfter(ctx, int64(n), func() { generation = c.generation.Load() })
 	if err != nil {
 		return Block{}, translate(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // A block ends when it is used up, at the next scheduled padding, and at Close.
@@ -163,6 +164,40 @@ func TestScheduledPaddingEndsBlocks(t *testing.T) {
 			if id, ok := block.Next(); ok {
 				t.Errorf("a block returned %v after scheduled padding, at %v", c.Parse(id), time.Now())
 			}
+		}
+	})
+}
+
+// A scheduled padding while a call waits for the next time unit does not end the block that is claimed after it: each unit has one.
+func TestScheduledPaddingWhileClaimsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(300 * time.Millisecond) // so that it falls between the starts of two units
+		for _, sequenceBits := range []int{1, 13} {
+			c := newCached(t, workerassign.Static(5), WithEpoch(bubbleEpoch), WithLayout(layout(t, 40, 23-sequenceBits, sequenceBits)), WithScheduleInterval(time.Second))
+			began, want := time.Now(), 4<<sequenceBits
+			for got := 0; got < want; {
+				block, err := c.Claim(t.Context(), 1<<30)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, n := block.TakeAll()
+				if n == 0 || time.Since(began) > 4*time.Second {
+					t.Fatalf("%d UIDs in the last block, %d of %d within %v", n, got, want, time.Since(began))
+				}
+				got += n
+			}
+			var locals sync.WaitGroup
+			for range 2 { // as many as a short unit has UIDs
+				locals.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					defer cancel()
+					l := c.Local()
+					if _, err := l.NextNContext(ctx, make([]ID, 5)); err != nil {
+						t.Errorf("a Local has got no five UIDs: %v", err)
+					}
+				})
+			}
+			locals.Wait()
 		}
 	})
 }

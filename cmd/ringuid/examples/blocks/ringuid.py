@@ -17,8 +17,7 @@ import urllib.parse
 import urllib.request
 
 _forks = []  # one for each fork that Python has noticed. A library in C must not fork a process with the ID of an ancestor (a PID namespace)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _forks.append(None))
+getattr(os, "register_at_fork", lambda **_: None)(after_in_child=lambda: _forks.append(None))  # not on Windows, which does not fork
 
 
 class Client:
@@ -42,7 +41,8 @@ class Client:
         if n < 1:
             raise ValueError(f"ringuid: {n} numbers were requested; must be at least 1")
         process = os.getpid(), len(_forks)
-        return (self._blocks.get(process) or self._blocks.setdefault(process, _Blocks(*self._settings))).take(slice(n), slice(n, None))
+        numbers = (self._blocks.get(process) or self._blocks.setdefault(process, _Blocks(*self._settings))).take(slice(n), slice(n, None))
+        return numbers if process == (os.getpid(), len(_forks)) else self.take(n)  # forked meanwhile, by a handler or another greenlet
 
 
 class _Blocks:  # of one process

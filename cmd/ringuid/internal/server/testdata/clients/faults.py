@@ -21,6 +21,24 @@ def fork_again():
     return os.fork()
 
 
+def fork_in_call():
+    """Forks while a number is taken, as the handler of a signal may. Returns the number in the child, and 0 in this process, where it is not used."""
+    pid = None
+
+    def monotonic():
+        nonlocal pid
+        if pid is None:
+            pid = os.fork()
+            if pid:
+                os.wait()
+        return time.monotonic()
+
+    ringuid.time = types.SimpleNamespace(monotonic=monotonic, sleep=time.sleep)
+    number = client.next()
+    ringuid.time = time
+    return 0 if pid else number
+
+
 class Interrupted(RuntimeError):
     pass
 
@@ -71,6 +89,12 @@ for line in sys.stdin:
         ringuid.time = types.SimpleNamespace(monotonic=interrupted(time.monotonic), sleep=time.sleep)
         ringuid._thread = types.SimpleNamespace(start_new_thread=interrupted(_thread.start_new_thread))
         threading.Condition.__enter__ = interrupted(threading.Condition.__enter__)
+        continue
+    if line == "fork in a call\n":
+        number = fork_in_call()
+        if number:
+            print(number, flush=True)
+            os._exit(0)
         continue
     fork = forks.get(line.strip())
     if fork and fork() != 0:
