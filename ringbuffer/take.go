@@ -35,8 +35,8 @@ func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error)
 	return r.ClaimAfter(ctx, n, nil)
 }
 
-// ClaimAfter is like Claim, but calls before, unless that is nil, each time right before it tries to take: what before
-// reads is never newer than the integers, and not older than the wait for them.
+// ClaimAfter is like Claim, but calls before, unless that is nil, each time right before it tries to take: so before was
+// called before the integers were taken, and after the wait for them, if there was one.
 func (r *Ring) ClaimAfter(ctx context.Context, n int64, before func()) (first, got int64, err error) {
 	if n < 1 {
 		return 0, 0, claimError(n)

@@ -168,7 +168,7 @@ func TestScheduledPaddingEndsBlocks(t *testing.T) {
 	})
 }
 
-// A scheduled padding while a call waits for the next time unit does not end the block that is claimed after it: each unit has one.
+// A scheduled padding while a call waits for the next time unit does not end the block that is claimed after it: each unit has such a padding.
 func TestScheduledPaddingWhileClaimsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(300 * time.Millisecond) // so that it falls between the starts of two units

@@ -56,7 +56,7 @@ func WithLogger(l *slog.Logger) Option {
 // WithCopyGap accepts a file that is a copy or comes from another machine: all tags continue n numbers beyond their
 // counters, and from then on the file is no copy. n must be 1 to math.MaxInt64, and greater than what was handed out
 // of any tag after the copy was made. Nobody may use the original any longer. Use it for one start only, because it
-// accepts any later copy too, and when the host's clock is right. A tag that CreateTag creates afterwards, with an
+// accepts any later copy too, and only while the host's clock is right. A tag that CreateTag creates afterwards, with an
 // UnusedBefore before that time, begins n numbers beyond its Start, because it may have been created after the copy
 // was made; after several copies, the sum.
 func WithCopyGap(n int64) Option {

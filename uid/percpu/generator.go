@@ -73,8 +73,8 @@ func WithMaxBlock(n int) Option {
 
 // New returns a Generator that takes its UIDs from c. The program may use c directly at the same
 // time. The clock and the policies of c may take UIDs from c, but not from the Generator: such a call
-// would wait for the one in which it is made. If c is nil or an option is invalid, each call of the Generator returns an error that wraps
-// ErrOption.
+// may wait for the one in which it is made. If c is nil or an option is invalid, each call of the
+// Generator returns an error that wraps ErrOption.
 func New(c *uid.Cached, opts ...Option) *Generator {
 	g := &Generator{from: c, maxBlock: uid.MaxBlock}
 	if c == nil {

@@ -508,7 +508,7 @@ func fork(t *testing.T, start startClient, kind string) {
 	number, problem := c.do(kind)
 	wantFrom(t, 1, number, problem)
 	taken := 1
-	if kind == "fork in a call" { // which took a number, too; one that waits for a block of the parent ends with an error
+	if kind == "fork in a call" { // the parent's call took a number, too. A call that waits for a block when it is forked would end with an error
 		taken, kind = 2, "fork"
 	}
 	if number, problem = c.take(1); number != blockStart(0)+int64(taken) {
