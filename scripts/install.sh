@@ -1,10 +1,9 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
 # Galera library and rsync (for a cluster of such servers), PostgreSQL, PgBouncer, Redis, etcd, ZooKeeper and a Java
-# development kit, promtool of Prometheus, Chromium, curl, Python, Node and
-# systemd-analyze (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and QEMU and
-# libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to
-# install. For tests in full size, it also fetches Oracle's MySQL 5.6 with npm, which must be installed, and installs QEMU's
+# development kit, promtool of Prometheus, curl, Python, Node and systemd-analyze (for the tests of the HTTP server), Spin (a model
+# checker), a C compiler (for -race and Spin), and QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to
+# install. For tests in full size, it also installs Chromium, fetches Oracle's MySQL 5.6 with npm, which must be installed, and installs QEMU's
 # system emulator, for which it fetches a kernel and busybox.
 . "$(dirname "$0")/lib.sh"
 
@@ -47,7 +46,7 @@ command -v spin >/dev/null || missing="$missing spin" # checks the models in pro
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || missing="$missing postgresql"
 command -v pgbouncer >/dev/null || missing="$missing pgbouncer"
 command -v promtool >/dev/null || missing="$missing prometheus"
-command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$missing chromium"
+[ -z "${RINGUID_FULL-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$missing chromium"
 command -v curl >/dev/null || missing="$missing curl" # the examples of clients of the server
 command -v python3 >/dev/null || missing="$missing python3"
 command -v node >/dev/null || missing="$missing nodejs"

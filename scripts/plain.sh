@@ -6,5 +6,6 @@
 step "tests without the race detector"
 go test -vet=off -count=1 -timeout 60m ./ringbuffer ./uid/... ./segment ./workerassign/recycled
 
+[ -n "${RINGUID_FULL-}" ] || exit 0
 step "the portable implementation of percpu"
 go test -vet=off -count=1 -timeout 25m -tags ringuid_portable ./uid/percpu

@@ -20,8 +20,8 @@ esac
 
 # Packages of the root module in which goroutines of ours meet. In the usual size, only these run with the race detector.
 # Those that wait most come first.
-concurrent="./stores/sqlstore ./workerassign/... ./stores/filestore ./uid ./segment/... ./uid/... ./ringbuffer ./internal/leasing
-	./internal/lockedfile ./internal/safelog ./internal/sqlattempt ./internal/unitclock ./internal/workerfile"
+concurrent="./stores/filestore ./uid ./segment/... ./uid/... ./workerassign/recycled ./ringbuffer ./internal/leasing ./internal/lockedfile
+	./internal/safelog ./internal/sqlattempt ./internal/unitclock ./internal/workerfile"
 
 scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
@@ -270,7 +270,7 @@ else
 	part longest longestInFull
 	part root root
 	part nested nestedInFull
-	part command nested cmd/ringuid -race
+	part command nested cmd/ringuid -race -tags ringuid_browser
 	await
 	scripts/benchonce.sh # alone, because it measures
 fi

@@ -105,7 +105,7 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 
 // Takers that wait for the same lease share each try to extend it.
 func TestWaitersShareATry(t *testing.T) {
-	takers := testkit.Amount(50, 50, 200)
+	takers := testkit.Amount(20, 50, 200)
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
 			a := newLaggingStore(0, 5*time.Second)

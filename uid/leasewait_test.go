@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -80,7 +81,7 @@ func TestDefaultLimitsReserveCalls(t *testing.T) {
 // However many takers wait, there are never two concurrent calls of a lease, and the pauses between
 // calls that grant nothing grow.
 func TestDefaultWaitersShareATry(t *testing.T) {
-	for _, takers := range []int{1, 8, 200} {
+	for _, takers := range []int{1, 8, testkit.Amount(50, 200, 200)} {
 		synctest.Test(t, func(t *testing.T) {
 			var calls, concurrent, running atomic.Int64
 			var granting atomic.Bool

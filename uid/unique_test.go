@@ -43,7 +43,7 @@ func TestInvariant3ManyUIDs(t *testing.T) {
 // The same with rings that are empty most of the time: sequences of 1 to 4 bits, boost powers 0 and 1,
 // each take policy, several values of GOMAXPROCS.
 func TestInvariant3TinyRings(t *testing.T) {
-	total := testkit.Amount[int64](50_000, 1_000_000, 10_000_000)
+	total := testkit.Amount[int64](50_000, 300_000, 10_000_000)
 	for bits := 1; bits <= 4; bits++ {
 		for power := 0; power <= 1; power++ {
 			for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -58,7 +59,7 @@ func TestReadyTakesTheNextLease(t *testing.T) {
 
 // However callers and the task that takes the next lease meet, one lease is taken: nobody would use or release a second one.
 func TestNextLeaseIsTakenOnce(t *testing.T) {
-	for range 3000 {
+	for range testkit.Size(1000, 3000) {
 		m := newTestManager(t, 31)
 		m.SetHooks(Hooks{}) // goroutines
 		var mu sync.Mutex   // of the generator

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
 	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/segment"
@@ -16,6 +17,7 @@ import (
 
 // Several processes with several goroutines take all numbers, and none twice.
 func TestTagProcesses(t *testing.T) {
+	testkit.Full(t, "processes take numbers of MariaDB, Redis and files in each run")
 	takertest.TestProcesses(t, func() (string, segment.Creator) {
 		s := etcdtest.Start(t)
 		return s.Endpoint(), New(dial(t, s.Endpoint()))

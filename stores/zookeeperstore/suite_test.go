@@ -113,6 +113,7 @@ func TestStore(t *testing.T) {
 
 // Recycled keeps invariant 1 on the store.
 func TestRecycled(t *testing.T) {
+	testkit.Full(t, "Recycled has these tests on MariaDB, Redis and files in each run")
 	t.Parallel()
 	_, p, f := faults(t)
 	const bound = 500 * time.Millisecond

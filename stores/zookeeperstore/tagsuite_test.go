@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
@@ -18,6 +19,7 @@ import (
 
 // Several processes with several goroutines take all numbers, and none twice.
 func TestTagProcesses(t *testing.T) {
+	testkit.Full(t, "processes take numbers of MariaDB, Redis and files in each run")
 	takertest.TestProcesses(t, func() (string, segment.Creator) {
 		s := zookeepertest.Start(t)
 		return s.Address(), New(dial(t, s.Address()))

@@ -130,6 +130,7 @@ func TestSegmentTableSettings(t *testing.T) {
 			if _, err := source.Take(t.Context(), segment.Request{Tag: "other"}); !errors.Is(err, segment.ErrNoTag) {
 				t.Errorf("Take() = %v, want ErrNoTag", err)
 			}
+			each := testkit.Size[int64](5, 20)
 			// Concurrent Takes conflict at isolation levels above READ COMMITTED, and are tried again.
 			admin.MustExec("UPDATE leaf_alloc SET max_id = 1")
 			var all sync.WaitGroup
@@ -137,7 +138,7 @@ func TestSegmentTableSettings(t *testing.T) {
 			for range 8 {
 				all.Go(func() {
 					w := seen.Writer()
-					for range 20 {
+					for range each {
 						got, err := source.Take(context.Background(), segment.Request{Tag: tag, Size: 2})
 						if err != nil || !w.Add(got.First) || !w.Add(got.First+1) {
 							t.Errorf("Take() = %+v, %v; want other numbers", got, err)
@@ -146,7 +147,7 @@ func TestSegmentTableSettings(t *testing.T) {
 				})
 			}
 			all.Wait()
-			wantTaken(t, source, segment.Request{Tag: tag}, 1+8*20*2, 10, 10)
+			wantTaken(t, source, segment.Request{Tag: tag}, 1+8*each*2, 10, 10)
 			var open int
 			if err := admin.Get(&open, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"); err != nil || open != 0 {
 				t.Errorf("%d transactions are open, %v", open, err)

@@ -41,6 +41,7 @@ func TestSlotTableConformance(t *testing.T) {
 }
 
 func TestRecycledOnSlotTable(t *testing.T) {
+	testkit.Full(t, "Recycled has these tests on MariaDB, Redis and files in each run")
 	t.Parallel()
 	s := newSlotServer(t, postgrestest.Start(t))
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/segment"
@@ -55,7 +56,7 @@ func TestTableChangedWhileRunning(t *testing.T) {
 		grant := "(biz_tag, max_id, step), UPDATE (max_id) ON " + name + ".leaf_alloc "
 		db.MustExec("GRANT SELECT " + grant + "TO 'u'@'%'")
 		k := takertest.New(t)
-		for n := range 6 {
+		for n := range testkit.Size(3, 6) {
 			db := mariadbtest.Open(t, s.DSN("u", "p", name))
 			k.Run(&renewedTable{db: db}, n > 0, 2*time.Second)
 		}

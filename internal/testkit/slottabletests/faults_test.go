@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
@@ -42,6 +43,9 @@ func TestR7SlotTableKilled(t *testing.T) {
 		{"WithHistory", []sqlstore.Option{sqlstore.WithHistory("one server")}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.store != nil {
+				testkit.Full(t, "the other ones are killed in each run")
+			}
 			t.Parallel() // it waits most of the time
 			s := newSlotServer(t, mariadbtest.Start(t, tt.flags...))
 			dsn := s.servers[0].DSN("root", "", slotDatabase(t, s.servers[0]))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -166,4 +167,21 @@ func TestServerMetricsAreDocumented(t *testing.T) {
 	if len(exported) > 0 {
 		t.Errorf("not described: %v", exported)
 	}
+}
+
+// metric returns the value of a metric without labels, or with any, as /metrics has it.
+func metric(t *testing.T, text, name string) float64 {
+	t.Helper()
+	sum, found := 0.0, false
+	for _, m := range regexp.MustCompile(`(?m)^`+name+`(?:\{.*\})? (\S+)$`).FindAllStringSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, found = sum+v, true
+	}
+	if !found {
+		t.Fatalf("there is no metric %s in\n%s", name, text)
+	}
+	return sum
 }
