@@ -9,7 +9,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
-test: ## run the checks, and the tests on real servers (installed if missing) in their usual size: 6 to 11 minutes on 2 cores
+test: ## run the checks, and the tests on real servers (installed if missing) in their usual size: 6 to 8 minutes on 2 cores
 	@scripts/test.sh
 
 .PHONY: test-full

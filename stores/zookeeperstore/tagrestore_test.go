@@ -15,7 +15,6 @@ import (
 // A backup is restored. The ensemble does not show it: those who remember more are refused, and change nothing. After
 // NewHistory each tag continues beyond the gap, once.
 func TestTagRestoredBackup(t *testing.T) {
-	testkit.Full(t, "TestRestoredBackup restores one of the slots in each run")
 	t.Parallel()
 	server := zookeepertest.Start(t)
 	open := func() *Store { return New(dial(t, server.Address()), WithFailoverGap(5000)) }
@@ -62,7 +61,7 @@ func TestTagRestoredBackup(t *testing.T) {
 // A backup is from before the first write of the pool. No program creates tags by itself then, until somebody says that
 // tags were lost, or that the pool is new.
 func TestTagRestoredBeforePool(t *testing.T) {
-	testkit.Full(t, "TestRestoredBackup restores one of the slots in each run")
+	testkit.Full(t, "TestTagRestoredBackup restores one in each run")
 	t.Parallel()
 	server := zookeepertest.Start(t)
 	open := func() *Store { return New(dial(t, server.Address())) }
@@ -97,7 +96,6 @@ func TestTagRestoredBeforePool(t *testing.T) {
 // write until the version is that which the process has read, with another value. Its write must fail: it would set the
 // counter back.
 func TestTagVersionAgain(t *testing.T) {
-	testkit.Full(t, "it restores a backup of tags")
 	t.Parallel()
 	server := zookeepertest.Start(t)
 	open := func() *Store { return New(dial(t, server.Address())) }

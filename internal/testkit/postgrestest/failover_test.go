@@ -70,7 +70,6 @@ func newFailover(t *testing.T, orders *sqlx.DB) *failover {
 // second time, but not to services with WithMinWorkerID. With the procedure it does not,
 // not even to a service that tries to insert rows during the whole procedure.
 func TestSchemaFailover(t *testing.T) {
-	testkit.Full(t, "the procedure of schema.sql runs on MariaDB in each run")
 	t.Parallel()
 	t.Run("without the procedure", func(t *testing.T) {
 		f := newFailover(t, nil)

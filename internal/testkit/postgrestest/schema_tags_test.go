@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -122,7 +121,6 @@ func TestSchemaTagPrivileges(t *testing.T) {
 // A standby that lacks the last changes is promoted as schema.postgres.sql says. The numbers of the old primary, also
 // those that were not stored, are not handed out again.
 func TestSchemaTagFailover(t *testing.T) {
-	testkit.Full(t, "the procedure of schema.sql runs on MariaDB in each run")
 	primary := postgrestest.Start(t)
 	db := idsDatabase(t, primary)
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10), ('retired', 9223372036854775807, 10)")
