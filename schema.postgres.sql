@@ -122,9 +122,10 @@
 --   accepts its first write. Running services insert rows too, when they change their worker ID. So until
 --   step 5 the server must refuse writes. If a tool promotes standbys automatically, it must run steps 1
 --   to 4 first, or you must use synchronous replication.
---   Steps 3 and 4 are the protection: nothing else knows all IDs that were assigned. Services refuse IDs
---   below the number of workerassign.WithMinWorkerID. It must be greater than all IDs that were assigned,
---   because refused inserts increment the counter too, and the service uses the IDs from that number on.
+--   Steps 3 and 4 are the protection: nothing else knows all IDs that were assigned. With
+--   workerassign.WithMinWorkerID(n), a start fails if its ID is below n, and a running service tries again.
+--   Each insert increments the counter, so from n on, IDs are accepted. So n must be greater than all IDs
+--   that were assigned.
 --   Recycled worker IDs notice a failover themselves (SLOTS AFTER A FAILOVER OR A RESTART).
 --
 --   1. Fence the old primary. If it is started again, it assigns IDs too, and the new primary does not
@@ -252,6 +253,7 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   row. It also calls pg_control_system, pg_current_wal_lsn, pg_walfile_name and pg_postmaster_start_time,
 --   which every account may execute by default. If you have revoked that, the last statement grants it
 --   (the other functions accordingly).
+--   Omit the first statement if the account exists.
 --
 --       CREATE ROLE service LOGIN PASSWORD '<password>';
 --       GRANT SELECT, INSERT,
@@ -317,7 +319,7 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   described in AFTER A FAILOVER OR A RESTORED BACKUP. Run these statements in one session, one after the
 --   other or as one string. Assigner.RaiseFloor does the same for an account without that setting. They end
 --   all leases. No lease begins before the floor, which is later than every time that the old server can have
---   granted. The server's clock must be right.
+--   granted. The server's clock must be right. If they change no row, the pool is missing.
 --
 --       START TRANSACTION READ WRITE;
 --       UPDATE worker_pool
@@ -330,7 +332,8 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --              until_ms = greatest(until_ms, (SELECT floor_ms FROM worker_pool)),
 --              written_ms = (extract(epoch FROM now()) * 1000)::bigint,
 --              token = NULL,
---              revision = revision + 1;
+--              revision = revision + 1
+--        WHERE (SELECT floor_ms FROM worker_pool) IS NOT NULL;
 --       COMMIT;
 --
 --   If a backup is so old that slots are missing in it, nothing else is required: services add slots again,
@@ -416,6 +419,7 @@ CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 -- PRIVILEGES ON TAGS
 --   A service reads the rows and changes max_id and update_time. The last statement is only for services that
 --   create tags.
+--   Omit the first statement if the account exists.
 --
 --       CREATE ROLE service LOGIN PASSWORD '<password>';
 --       GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id, update_time) ON leaf_alloc TO service;

@@ -125,9 +125,10 @@
 --   nobody else must be able to connect to it. If a tool makes replicas writable automatically, it
 --   must run steps 1 to 4 first, or you must use semi-synchronous replication. On Galera, follow
 --   steps 3 to 5 when the section GALERA CLUSTERS says so.
---   Steps 3 and 4 are the protection: nothing else knows all IDs that were assigned. Services refuse IDs
---   below the number of workerassign.WithMinWorkerID. It must be greater than all IDs that were assigned,
---   because refused inserts increment the counter too, and the service uses the IDs from that number on.
+--   Steps 3 and 4 are the protection: nothing else knows all IDs that were assigned. With
+--   workerassign.WithMinWorkerID(n), a start fails if its ID is below n, and a running service tries again.
+--   Each insert increments the counter, so from n on, IDs are accepted. So n must be greater than all IDs
+--   that were assigned.
 --   Services with workerassign.WithVerification notice that their row is gone (VERIFIED WORKER IDS), and
 --   recycled worker IDs notice a failover themselves (SLOTS AFTER A FAILOVER OR A RESTART).
 --   If both servers show the same MAX(ID) in step 3, after steps 1 and 2, skip step 4.
@@ -169,7 +170,7 @@
 --       SELECT MAX(ID), MAX(CREATED) FROM WORKER_NODE;
 --       SELECT MAX((<uid> >> 13) & ((1 << 22) - 1)) AS worker_id
 --         FROM <table>
---        WHERE <uid> >= ((UNIX_TIMESTAMP() - 7 * 86400 - 1767225600) << 35);
+--        WHERE <uid> >= (GREATEST(CAST(UNIX_TIMESTAMP() AS SIGNED) - 7 * 86400 - 1767225600, 0) << 35);
 --
 --   4. Insert a row whose ID is greater than that ID by a margin. The margin covers IDs that left no
 --      trace, for example those of services that have stored no UID yet. It must be greater than the
@@ -271,6 +272,7 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 -- PRIVILEGES ON SLOTS
 --   A service reads both tables, inserts rows, and changes every column except the keys. It never deletes a
 --   row. (TiDB before 8.5.6 has no column privileges. On these versions, grant UPDATE on the tables.)
+--   Omit the first statement if the account exists.
 --
 --       CREATE USER 'service'@'%' IDENTIFIED BY '<password>';
 --       GRANT SELECT, INSERT,
@@ -363,7 +365,7 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
 --   Assigner.RaiseFloor with an account that may write then, or run these statements in one session. They end all
 --   leases. No lease begins before the floor, which is later than every time that the old server can have granted.
---   The server's clock must be right.
+--   The server's clock must be right. If they change no row, the pool is missing.
 --
 --       START TRANSACTION;
 --       UPDATE WORKER_POOL
@@ -376,7 +378,8 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --              until_ms = GREATEST(until_ms, (SELECT floor_ms FROM WORKER_POOL)),
 --              written_ms = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000,
 --              token = NULL,
---              revision = revision + 1;
+--              revision = revision + 1
+--        WHERE (SELECT floor_ms FROM WORKER_POOL) IS NOT NULL;
 --       COMMIT;
 --
 --   If a backup is so old that slots are missing in it, nothing else is required: services add slots again,
@@ -463,6 +466,7 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 -- PRIVILEGES ON TAGS
 --   A service reads the rows and changes max_id. The last statement is only for services that create tags. (TiDB
 --   before 8.5.6 has no column privileges. On these versions, grant SELECT, UPDATE and INSERT on the table.)
+--   Omit the first statement if the account exists.
 --
 --       CREATE USER 'service'@'%' IDENTIFIED BY '<password>';
 --       GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id) ON ids.leaf_alloc TO 'service'@'%';

@@ -7,7 +7,8 @@ for module in $all; do
 	step "each benchmark once in $module"
 	(
 		cd "$module"
-		for directory in $(go list -f '{{.Dir}}' ./...); do
+		directories=$(go list -f '{{.Dir}}' ./...) # a failure here ends the script
+		for directory in $directories; do
 			grep -qs '^func Benchmark' "$directory"/*_test.go || continue
 			go test -vet=off -run '^$' -bench . -benchtime 1x -timeout 10m "$directory"
 		done

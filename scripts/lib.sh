@@ -23,7 +23,10 @@ bin=$PWD/bin
 # tools builds tools of tools/go.mod, in the versions that it requires. Without arguments it builds staticcheck.
 tools() {
 	step "building the tools"
-	(cd tools && GOBIN=$bin GOOS='' GOARCH='' go install "${@:-honnef.co/go/tools/cmd/staticcheck}")
+	new=$bin/new.$$ # another part may run the same tool
+	(cd tools && GOBIN=$new GOOS='' GOARCH='' go install "${@:-honnef.co/go/tools/cmd/staticcheck}")
+	mv "$new"/* "$bin"
+	rmdir "$new"
 }
 
 # tool NAME ARGUMENTS runs one of these tools in the current directory.

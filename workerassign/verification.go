@@ -32,7 +32,8 @@ type Verification struct {
 //   - If the row is gone, or has another token, Reserve returns an error that wraps ErrLeaseLost, and the generator
 //     takes another worker ID.
 //   - A lease begins at the server's clock at the insert plus F + H + m. So it begins after all that was granted with
-//     the same key before the failover. A generator must wait until it may be granted that time, for F + m.
+//     the same key before the failover. Each start and each rollover waits: with the defaults 86 s (Cached, whose
+//     borrow limit is 24 s then) or 110 s (Default).
 //
 // Invariant 1 holds if the servers' clocks differ by at most m, and if a primary that was replaced is fenced within F:
 // after that it is read-only or cannot be reached. A fenced server that is read-only grants nothing. All services that

@@ -49,7 +49,7 @@ func TestUniqueIDs(t *testing.T) {
 				t.Fatalf("%s replied to init with %+v: %v", name, r, context.Cause(n.ctx))
 			}
 		}
-		n.generate(clients, nodes, testkit.Amount(100, 750, 15_000))
+		n.generate(clients, nodes, testkit.Size(testkit.Amount(100, 750, 750), 15_000))
 		for _, p := range processes {
 			p.end()
 		}

@@ -117,6 +117,9 @@ func TestAlerts(t *testing.T) {
 		if !strings.Contains(ofAlert, "exp_alerts: []") || !strings.Contains(ofAlert, "- exp_labels:") {
 			t.Errorf("%s has no test in which it fires, or none in which it does not:\n%s", name, ofAlert)
 		}
+		if !testkit.IsFull() {
+			continue // promtool computes for seconds
+		}
 		for what, expr := range map[string]string{"never-fires": "vector(1) > 2", "always-fires": "vector(1)"} {
 			broken := name + "-" + what
 			files = append(files, broken+"/alerts_test.yml")
@@ -130,6 +133,9 @@ func TestAlerts(t *testing.T) {
 				}
 			}
 		}
+	}
+	if len(files) == 0 {
+		return
 	}
 	out, _ := promtool(t, directory, "", append([]string{"test", "rules"}, files...)...) // in one process, because it starts slowly
 	results := strings.Split(out, "Unit Testing: ")

@@ -142,8 +142,8 @@
 //     With min-replicas-to-write it grants nothing while it has no replicas. WithReplicas of half of the servers
 //     does not depend on what a server knows.
 //   - for a user of its own:
-//     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget
-//     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby +wait
+//     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +ping +info +time +hget
+//     +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby +wait
 //     A client of Redis Cluster also requires +cluster|slots +asking, one with the option DB +select, and one with
 //     ClientName +client|setname.
 //

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -61,8 +62,18 @@ func TestReplica(t *testing.T) {
 }
 
 // documentedRights returns the rights of the user in the package documentation.
-func documentedRights() []string {
-	return strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby +wait")
+func documentedRights(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rights, _ := strings.Cut(string(text), "ACL SETUSER ringuid on >password ")
+	rights, _, ok := strings.Cut(rights, "A client of Redis Cluster")
+	if !ok {
+		t.Fatal("the documentation has no rights")
+	}
+	return strings.Fields(strings.ReplaceAll(rights, "//", ""))
 }
 
 // The user of the documentation can do everything. Errors about permissions are permanent, and say what to do.
@@ -73,7 +84,7 @@ func TestPermissions(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	rights := documentedRights()
+	rights := documentedRights(t)
 	user := func(name string, rights ...string) {
 		server.MustCommand(append([]string{"ACL", "SETUSER", name, "on", ">secret"}, rights...)...)
 	}

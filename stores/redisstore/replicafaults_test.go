@@ -68,6 +68,7 @@ func TestPausedPrimary(t *testing.T) {
 // meanwhile, so it has the same history, and goes on. The replica has discarded what it had acknowledged for the promoted server.
 // Or it has never acknowledged that server's floor, which counts when it follows that server once more.
 func TestReplicaGoesBack(t *testing.T) {
+	testkit.Full(t, "it shows a limit")
 	t.Parallel()
 	const horizon = 10 * time.Second // much longer than a synchronization, also on a busy machine
 	opts := []recycled.Option{recycled.WithWorkerID(0), recycled.WithHorizon(horizon)}

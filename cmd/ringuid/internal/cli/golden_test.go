@@ -348,6 +348,9 @@ func TestWrongValues(t *testing.T) {
 			t.Errorf("%s: %+v", line, r)
 		}
 	}
+	if r := run(t, "", nil, "next", "-n", "010"); strings.Count(r.stdout, "\n") != 10 { // decimal, as numbers of invoices
+		t.Errorf("-n 010: %+v", r)
+	}
 }
 
 // The counter of a worker file is shown and raised, and never goes back.

@@ -338,7 +338,7 @@ func (c *poolRaiseFloor) Run(a *App) error {
 	done()
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: perhaps not all leases have ended: --timeout is %v; repeat the command with a longer one", err, c.Timeout)
+			err = fmt.Errorf("%w: perhaps not all leases have ended: repeat the command, and raise --timeout, which is %v, if it was not enough", err, c.Timeout)
 		}
 		return err
 	}

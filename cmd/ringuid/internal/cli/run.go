@@ -208,7 +208,11 @@ func (a *App) exitStatus(err error) int {
 		fmt.Fprintf(a.Stderr, "ringuid: %s\nSee %s --help.\n", a.named(connect.Plain(err.Error())), a.command)
 		return exitUsage
 	case a.Context.Err() != nil && !errors.As(err, &shutdown):
-		fmt.Fprintln(a.Stderr, "ringuid: interrupted")
+		text := "interrupted"
+		if err != context.Canceled && err != context.Cause(a.Context) {
+			text += ": " + oneLine(connect.Plain(err.Error())) // perhaps a part was done
+		}
+		fmt.Fprintf(a.Stderr, "ringuid: %s\n", text)
 		return exitInterrupted
 	}
 	fmt.Fprintf(a.Stderr, "ringuid: %s\n", oneLine(connect.Plain(err.Error())))

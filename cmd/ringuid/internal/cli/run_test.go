@@ -92,8 +92,9 @@ func TestErrorInOneLine(t *testing.T) {
 
 // The error of a server that could not end in order is not hidden by the signal that has ended it.
 func TestExitStatusOfShutdown(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	signal := errors.New("interrupt signal received")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(signal)
 	for _, tt := range []struct {
 		err    error
 		status int
@@ -101,6 +102,8 @@ func TestExitStatusOfShutdown(t *testing.T) {
 	}{
 		{nil, exitOK, ""},
 		{context.Canceled, exitInterrupted, "ringuid: interrupted\n"},
+		{signal, exitInterrupted, "ringuid: interrupted\n"},
+		{fmt.Errorf("a part is done: %w", context.Canceled), exitInterrupted, "ringuid: interrupted: a part is done: context canceled\n"},
 		{shutdownError{errors.New("server: 3 requests did not end")}, exitFailed, "ringuid: server: 3 requests did not end\n"},
 		{fmt.Errorf("at the end: %w", shutdownError{errors.New("x")}), exitFailed, "ringuid: at the end: x\n"},
 	} {

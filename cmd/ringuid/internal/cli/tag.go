@@ -117,8 +117,9 @@ type tagRaise struct {
 func (*tagRaise) Help() string {
 	return `
 Raises the counter of a tag, the number that its store hands out next, to at least a number. The numbers in between are not handed
-out. The counter is never lowered: if it is not less than the number, the command says what it is, and changes nothing. So the
-number 1 shows the counter. Services may run meanwhile. If the command fails, repeat it.
+out. The counter is never lowered: if it is not less than the number, the command takes one number, so that the store records what
+it skips after lost writes. The number 1 shows the counter, and changes nothing. A tag without numbers is an error. Services may run meanwhile. If the command fails,
+repeat it.
 
 Use it when a counter is less than numbers that were handed out (segment.ErrSetBack), with a number greater than all of them. A
 stripe of a group has a counter of its own: for one of 3 stripes, divide the number by 3, and add 1. The address of the store must
@@ -139,13 +140,15 @@ func (c *tagRaise) Run(a *App) error {
 	return c.use(a, "raising the counter", func(ctx context.Context, store *connect.Store) (string, error) {
 		before, after, err := raiseTag(ctx, store.Source(), c.Tag, c.Number)
 		if before == after {
-			return fmt.Sprintf("The counter of the tag %q in %s is %d already; nothing was changed.", c.Tag, store, after), err
+			return fmt.Sprintf("The counter of the tag %q in %s is %d; nothing was changed.", c.Tag, store, after), err
 		}
 		return fmt.Sprintf("The counter of the tag %q in %s was raised from %d to %d.", c.Tag, store, before, after), err
 	})
 }
 
-// raiseTag takes numbers of a tag until its counter is at least number, and returns the counter before and after.
+// raiseTag takes numbers of a tag until its counter is at least number, and returns the counter before and after. It takes one also if
+// the counter is so already: that may count numbers that the store must skip, which it records with the next number only, and as a
+// function of the time. The number 1 takes none.
 func raiseTag(ctx context.Context, src segment.Source, tag string, number int64) (before, after int64, err error) {
 	defer func() {
 		if err != nil && after > before {
@@ -162,10 +165,10 @@ func raiseTag(ctx context.Context, src segment.Source, tag string, number int64)
 		if after = at.Counter; before == 0 {
 			before = after
 		}
-		if after >= number {
+		if number == 1 {
 			return before, after, nil
 		}
-		taken, err := src.Take(ctx, segment.Request{Tag: tag, Size: min(number-after, segment.MaxStep)})
+		taken, err := src.Take(ctx, segment.Request{Tag: tag, Size: min(max(number-after, 1), segment.MaxStep)})
 		if err != nil {
 			return before, after, err
 		}

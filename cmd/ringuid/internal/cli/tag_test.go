@@ -8,18 +8,18 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// limitedSource is a Source that answers so many calls.
-type limitedSource struct{ counter, calls int64 }
+// limitedSource is a Source that answers so many calls, and skips numbers with the next range.
+type limitedSource struct{ counter, calls, skip int64 }
 
 func (s *limitedSource) Take(_ context.Context, r segment.Request) (segment.Range, error) {
 	if s.calls--; s.calls < 0 {
 		return segment.Range{}, context.DeadlineExceeded
 	}
-	if r.AtLeast > s.counter {
-		return segment.Range{}, &segment.SetBackError{Tag: r.Tag, Counter: s.counter, AtLeast: r.AtLeast}
+	if counter := s.counter + s.skip; r.AtLeast > counter {
+		return segment.Range{}, &segment.SetBackError{Tag: r.Tag, Counter: counter, AtLeast: r.AtLeast}
 	}
-	first := s.counter
-	s.counter += r.Size
+	first := s.counter + s.skip
+	s.counter, s.skip = first+r.Size, 0
 	return segment.Range{First: first, Length: r.Size, Stride: 1}, nil
 }
 
@@ -42,7 +42,7 @@ func TestRaiseTagInPart(t *testing.T) {
 		{5, 1, 1 + 2*segment.MaxStep, `the counter of the tag "orders" was raised from 1 to 2199023255553` + advice},
 		{6, 1, far, ""},
 	} {
-		before, after, err := raiseTag(t.Context(), &limitedSource{1, test.calls}, "orders", far)
+		before, after, err := raiseTag(t.Context(), &limitedSource{counter: 1, calls: test.calls}, "orders", far)
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -50,5 +50,16 @@ func TestRaiseTagInPart(t *testing.T) {
 		if before != test.before || after != test.after || text != test.err || err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with %d calls: raised from %d to %d, %q; want %d, %d, %q", test.calls, before, after, text, test.before, test.after, test.err)
 		}
+	}
+}
+
+// What a store will skip counts only when it is recorded: until then it can become less, as a function of the time.
+func TestRaiseTagRecordsWhatIsSkipped(t *testing.T) {
+	s := &limitedSource{counter: 900_000, skip: 61_000_000, calls: 1 << 30}
+	if before, after, err := raiseTag(t.Context(), s, "orders", 1); before != 61_900_000 || after != before || err != nil || s.counter != 900_000 {
+		t.Errorf("the counter is shown as %d, %d, %v, and becomes %d; want 61900000, and no change", before, after, err, s.counter)
+	}
+	if before, after, err := raiseTag(t.Context(), s, "orders", 50_000_001); before != 61_900_000 || after != 61_900_001 || err != nil || s.counter != after {
+		t.Errorf("raised from %d to %d, %v, and the store has %d; want 61900000 to 61900001, recorded", before, after, err, s.counter)
 	}
 }

@@ -59,7 +59,7 @@ func wrongValue(text, must string) error { return fmt.Errorf("is %q; must be %s"
 // mappers returns the mappers of all types of flags and arguments.
 func mappers() []kong.Option {
 	integer := mapper{must: "an integer", parse: func(text string, target reflect.Value) error {
-		n, err := strconv.ParseInt(text, 0, target.Type().Bits())
+		n, err := strconv.ParseInt(text, 10, target.Type().Bits()) // 010 is ten
 		target.SetInt(n)
 		return err
 	}}

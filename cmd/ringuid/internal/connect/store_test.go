@@ -78,21 +78,21 @@ func use(t *testing.T, s *connect.Store, text string) {
 	}
 	q.Close()                         // so that it takes nothing any more
 	const far = 3*segment.MaxStep + 7 // several ranges
-	for _, raise := range []struct{ number, before, after int64 }{{1, 0, 0}, {far, 0, far}, {far, far, far}, {far - 1, far, far}, {1, far, far}, {far + 1, far, far + 1}} {
+	for _, raise := range []struct{ number, before, after int64 }{{1, 0, 0}, {far, 0, far}, {far, far, far + 1}, {far - 1, far + 1, far + 2}, {1, far + 2, far + 2}, {far + 3, far + 2, far + 3}} {
 		status, output := tag("raise", "orders", fmt.Sprint(raise.number))
 		want := fmt.Sprintf("The counter of the tag \"orders\" in %s was raised from %d to %d.\n", s, raise.before, raise.after)
 		switch {
 		case raise.before == 0: // q has taken a few ranges
 			want = output
 		case raise.before == raise.after:
-			want = fmt.Sprintf("The counter of the tag \"orders\" in %s is %d already; nothing was changed.\n", s, raise.after)
+			want = fmt.Sprintf("The counter of the tag \"orders\" in %s is %d; nothing was changed.\n", s, raise.after)
 		}
 		if status != 0 || output != want || strings.Contains(output, "raised") != (raise.before != raise.after) {
 			t.Errorf("ringuid tag raise to %d: %d, %q; want %q", raise.number, status, output, want)
 		}
 	}
-	if r, err := s.Source().Take(ctx, segment.Request{Tag: "orders", Size: 1}); err != nil || r.First != far+1 {
-		t.Errorf("after the counter was raised to %d: %+v, %v", int64(far+1), r, err)
+	if r, err := s.Source().Take(ctx, segment.Request{Tag: "orders", Size: 1}); err != nil || r.First != far+3 {
+		t.Errorf("after the counter was raised to %d: %+v, %v", int64(far+3), r, err)
 	}
 	if status, output := tag("raise", "invoices", "5"); status != 1 || !strings.Contains(output, segment.ErrNoTag.Error()) {
 		t.Errorf("ringuid tag raise without the tag: %d, %q", status, output)

@@ -40,7 +40,7 @@ var (
 // name returns a table's name in quotes. byDefault is the name on MySQL; on PostgreSQL it is in lower case.
 func (e *examination) name(table, byDefault string) string {
 	d := e.dialect()
-	if table == "" {
+	if table == "" || table == byDefault {
 		table = byDefault
 		if d == postgreSQL {
 			table = strings.ToLower(table)
@@ -104,6 +104,7 @@ func (e *examination) nodes(db *sql.DB, required bool) {
 		e.failed(table, err)
 		return
 	}
+	e.lasting(db, table)
 	if required {
 		e.end(e.options.Format) // also for an account that may not read
 	}
@@ -125,7 +126,7 @@ func (e *examination) nodes(db *sql.DB, required bool) {
 	err = db.QueryRowContext(e.ctx, fmt.Sprintf(e.dialect().inserted, table)).Scan(&first, &days)
 	if err == nil && days >= 1.0/24 {
 		perDay = float64(last.Int64-first) / days
-	} else if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	} else if err != nil && !errors.Is(err, sql.ErrNoRows) && !isDenied(err) { // an account that may read only the ID
 		e.failed("worker IDs", err)
 		return
 	}
@@ -141,6 +142,7 @@ func (e *examination) slotTables(db *sql.DB, required bool) {
 		err := db.QueryRowContext(e.ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0").Scan(&one)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
+			e.lasting(db, table)
 		case isMissing(err):
 			e.missing(table, required)
 			return
@@ -201,6 +203,7 @@ func (e *examination) tags(db *sql.DB) {
 		e.failed("tags", err)
 		return
 	}
+	e.lasting(db, table)
 	e.privileges(db, table, false, "UPDATE "+table+" SET max_id = 0 WHERE 1 = 0")
 	e.info("tags", "%s has %d tags%s", table, count, listed(count))
 	rows, err := db.QueryContext(e.ctx, "SELECT biz_tag, max_id, step FROM "+table+" ORDER BY max_id DESC LIMIT "+fmt.Sprint(maxTags))

@@ -171,6 +171,9 @@ func TestMariaDB(t *testing.T) {
 	db.MustExec("UPDATE WORKER_NODE SET CREATED = NOW() - INTERVAL 10 DAY")
 	db.MustExec("INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (4000001, '', '', 3, NOW())")
 	examine(t, admin).expect(t, "warning worker IDs: 4000001 of 4194303 *at about 400000 per day")
+	db.MustExec("CREATE USER 'verified'@'%'")
+	db.MustExec("GRANT SELECT (ID, PORT), INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) ON " + name + ".WORKER_NODE TO 'verified'@'%'")
+	examine(t, server.DSN("verified", "", name)).expect(t, "ok privileges: *`WORKER_NODE`", "warning worker IDs: 4000001 of 4194303")
 	db.MustExec("INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (4194303, '', '', 3, NOW())")
 	examine(t, admin).expect(t, "fault worker IDs: 4194303 of 4194303")
 
@@ -259,6 +262,18 @@ func TestPostgreSQL(t *testing.T) {
 	db.MustExec("UPDATE worker_node SET created = now() - interval '10 days'")
 	db.MustExec("INSERT INTO worker_node (id, host_name, port, type, launch_date, modified, created) OVERRIDING SYSTEM VALUE VALUES (4000001, '', '', 3, now(), now(), now())")
 	examine(t, admin).expect(t, "warning worker IDs: 4000001 of 4194303 *at about 400000 per day")
+	examine(t, admin+"&table=WORKER_NODE").expect(t, "warning worker IDs: 4000001 of 4194303") // as services read the name
+	for _, table := range []string{"worker_node", "worker_slot", "leaf_alloc"} {
+		db.MustExec("ALTER TABLE " + table + " SET UNLOGGED")
+		examine(t, admin).expect(t, `fault durability: "`+table+`" is not a logged table`, "warning worker IDs")
+		db.MustExec("ALTER TABLE " + table + " SET LOGGED")
+	}
+	db.MustExec("ALTER TABLE worker_node ALTER id SET CYCLE")
+	examine(t, admin).expect(t, `fault durability: the sequence of "worker_node" has CYCLE`, "warning worker IDs")
+	db.MustExec("ALTER TABLE worker_node ALTER id SET NO CYCLE")
+	db.MustExec("CREATE ROLE service LOGIN") // with the privileges of schema.postgres.sql
+	db.MustExec("GRANT SELECT (id), INSERT (host_name, port, type, launch_date, modified, created) ON worker_node TO service")
+	examine(t, server.DSN("service", "", name)).expect(t, `ok privileges: *"worker_node"`, "warning worker IDs: 4000001 of 4194303")
 	db.MustExec("DELETE FROM worker_node")
 	db.MustExec("CREATE ROLE nobody LOGIN")
 	examine(t, server.DSN("nobody", "", name)).expect(t, `fault privileges: "worker_node"*denied`, "info tags: the account may not read")
@@ -284,6 +299,15 @@ func TestRedis(t *testing.T) {
 	} else {
 		f.expect(t, "info tags: there are 11 tags; these 10 have the greatest counters", `info tag: "tag9": the next number is 100`)
 	}
+	// The user of the store's documentation.
+	text, err := os.ReadFile("../../../../stores/redisstore/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rights, _ := strings.Cut(string(text), "ACL SETUSER ringuid on >password ")
+	rights, _, _ = strings.Cut(rights, "A client of Redis Cluster")
+	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret"}, strings.Fields(strings.ReplaceAll(rights, "//", ""))...)...)
+	examine(t, "redis://service:secret@"+server.Address()).expect(t, "ok reachable", "ok durability: *may not read", "ok clock", "ok privileges", "info held: worker ID 0 by third")
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	examine(t, url).expect(t, "fault durability: maxmemory-policy is allkeys-lru", "fault pool")
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "noeviction")

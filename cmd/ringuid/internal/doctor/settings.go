@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"database/sql"
+	"errors"
 	"strings"
 )
 
@@ -124,5 +125,27 @@ func (e *examination) postgresSettings(db *sql.DB) {
 	}
 	if healthy {
 		e.ok("durability", "fsync, full_page_writes and synchronous_commit are %s, %s and %s", s[0], s[1], s[2])
+	}
+}
+
+// lasting examines whether a table on PostgreSQL lasts after a crash, and whether its counter can start again. The name is quoted.
+func (e *examination) lasting(db *sql.DB, table string) {
+	if e.dialect() != postgreSQL {
+		return
+	}
+	var persistence string
+	var cycle bool
+	err := db.QueryRowContext(e.ctx, "SELECT c.relpersistence::text, coalesce(bool_or(s.seqcycle), false) FROM pg_catalog.pg_class AS c"+
+		" LEFT JOIN pg_catalog.pg_depend AS d ON d.refobjid = c.oid AND d.refclassid = 'pg_catalog.pg_class'::regclass"+
+		" AND d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype IN ('a', 'i')"+
+		" LEFT JOIN pg_catalog.pg_sequence AS s ON s.seqrelid = d.objid WHERE c.oid = to_regclass($1) GROUP BY c.relpersistence", table).Scan(&persistence, &cycle)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || isDenied(err): // it was dropped meanwhile, or is in a schema that the account may not use
+	case err != nil:
+		e.failed("durability", err)
+	case persistence != "p":
+		e.fault("durability", "ALTER TABLE "+table+" SET LOGGED, and check its counters against schema.postgres.sql", "%s is not a logged table: it is empty after a crash, and on standbys", table)
+	case cycle:
+		e.fault("durability", "ALTER SEQUENCE … NO CYCLE", "the sequence of %s has CYCLE: after its greatest number it starts again", table)
 	}
 }

@@ -23,7 +23,7 @@ func TestMariaDB(t *testing.T) {
 	db, _ := mariadbtest.Connect(t)
 	db.SetMaxOpenConns(1) // the session has a time zone
 	sqltexttest.Run(t, db.DB, sqltexttest.Database{
-		UIDs:     testkit.Size(2_000, 10_000),
+		UIDs:     testkit.Size(500, 10_000),
 		Dialect:  "mysql",
 		Types:    []string{"BIGINT", "BIGINT UNSIGNED"},
 		Sessions: []string{"SET time_zone = '-08:00'", "SET time_zone = '+05:30'", "SET time_zone = '+00:00'"},
@@ -45,7 +45,7 @@ func TestPostgreSQL(t *testing.T) {
 	db.SetMaxOpenConns(1) // the session has a time zone
 	db.MustExec("SET enable_seqscan = off")
 	sqltexttest.Run(t, db.DB, sqltexttest.Database{
-		UIDs:     testkit.Size(2_000, 10_000),
+		UIDs:     testkit.Size(500, 10_000),
 		Dialect:  "postgres",
 		Types:    []string{"bigint"},
 		Sessions: []string{"SET TimeZone = 'America/New_York'", "SET TimeZone = 'Asia/Kolkata'", "SET TimeZone = 'UTC'"},
