@@ -220,7 +220,7 @@ func TestContainerfile(t *testing.T) {
 	if err != nil || cfg.Store != "" || cfg.Listen != ":8080" || cfg.LogFormat != "json" || len(env) != 2 || strings.Contains(text, "\nVOLUME") {
 		t.Errorf("%v: %+v, %v", env, cfg, err)
 	}
-	run := regexp.MustCompile(`podman run .* -v ringuid:(\S+) .* ringuid\n`).FindStringSubmatch(text)
+	run := regexp.MustCompile(`podman run .* -v ringuid:(\S+) .* ringuid:1\n`).FindStringSubmatch(text)
 	if run == nil {
 		t.Fatal("there is no example of podman run with a volume")
 	}
