@@ -222,6 +222,7 @@ vet() (
 if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086 # the list has several words
 	part race gotest . -race $concurrent
+	packages=2 # what only waits for a processor takes its caches from others
 	export RINGUID_USUAL=yes # for scripts/check.sh
 	vet .
 	# shellcheck disable=SC2086 # the list has several words
