@@ -2,9 +2,9 @@
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
 # Galera library and rsync (for a cluster of such servers), PostgreSQL, PgBouncer, Redis, etcd, ZooKeeper and a Java
 # development kit, promtool of Prometheus, curl, Python, Node and systemd-analyze (for the tests of the HTTP server), Spin (a model
-# checker), a C compiler (for -race and Spin), and QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to
-# install. For tests in full size, it also installs Chromium, fetches Oracle's MySQL 5.6 with npm, which must be installed, and installs QEMU's
-# system emulator, for which it fetches a kernel and busybox.
+# checker), a C compiler (for -race and Spin), and QEMU and libfaketime (to change the clock of a process). It installs Debian
+# packages, as root. If it cannot do that, it prints what to install. For tests in full size, it also installs Chromium, fetches
+# Oracle's MySQL 5.6 with npm, which must be installed, and installs QEMU's system emulator, for which it fetches a kernel and busybox.
 . "$(dirname "$0")/lib.sh"
 
 # mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/testkit/mariadbtest uses.

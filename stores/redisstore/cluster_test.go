@@ -53,7 +53,7 @@ func TestCluster(t *testing.T) {
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
 	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: 1, Length: 10, Step: 10})
 	// The user of the documentation.
-	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret", "+cluster|slots", "+asking"}, documentedRights(t)...)...)
+	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret", "+cluster|slots", "+asking"}, redistest.DocumentedRights(t, "doc.go")...)...)
 	restricted := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, Username: "service", Password: "secret"})
 	t.Cleanup(func() { restricted.Close() })
 	slottest.Read(t, redisstore.New(restricted, redisstore.WithPool("orders")), recycled.Query{Free: 1})

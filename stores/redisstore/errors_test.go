@@ -3,7 +3,6 @@ package redisstore_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -61,21 +60,6 @@ func TestReplica(t *testing.T) {
 	wantError(t, redisstore.New(connect(t, replica.Address())), false, "MASTERDOWN")
 }
 
-// documentedRights returns the rights of the user in the package documentation.
-func documentedRights(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rights, _ := strings.Cut(string(text), "ACL SETUSER ringuid on >password ")
-	rights, _, ok := strings.Cut(rights, "A client of Redis Cluster")
-	if !ok {
-		t.Fatal("the documentation has no rights")
-	}
-	return strings.Fields(strings.ReplaceAll(rights, "//", ""))
-}
-
 // The user of the documentation can do everything. Errors about permissions are permanent, and say what to do.
 func TestPermissions(t *testing.T) {
 	server := redistest.Start(t)
@@ -84,7 +68,7 @@ func TestPermissions(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	rights := documentedRights(t)
+	rights := redistest.DocumentedRights(t, "doc.go")
 	user := func(name string, rights ...string) {
 		server.MustCommand(append([]string{"ACL", "SETUSER", name, "on", ">secret"}, rights...)...)
 	}

@@ -173,3 +173,18 @@ func (s *Server) Promote() {
 	s.tb.Helper()
 	s.MustCommand("REPLICAOF", "NO", "ONE")
 }
+
+// DocumentedRights returns the rights of a user of its own, as the documentation of package redisstore, a file, lists them.
+func DocumentedRights(tb testing.TB, file string) []string {
+	tb.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, rights, _ := strings.Cut(string(text), "ACL SETUSER ringuid on >password ")
+	rights, _, ok := strings.Cut(rights, "A client of Redis Cluster")
+	if !ok {
+		tb.Fatalf("%s has no rights", file)
+	}
+	return strings.Fields(strings.ReplaceAll(rights, "//", ""))
+}

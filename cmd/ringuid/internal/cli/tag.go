@@ -118,8 +118,8 @@ func (*tagRaise) Help() string {
 	return `
 Raises the counter of a tag, the number that its store hands out next, to at least a number. The numbers in between are not handed
 out. The counter is never lowered: if it is not less than the number, the command takes one number, so that the store records what
-it skips after lost writes. The number 1 shows the counter, and changes nothing. A tag without numbers is an error. Services may run meanwhile. If the command fails,
-repeat it.
+it skips after lost writes. The number 1 shows the counter, and changes nothing. A tag without numbers is an error. Services may run
+meanwhile. If the command fails, repeat it.
 
 Use it when a counter is less than numbers that were handed out (segment.ErrSetBack), with a number greater than all of them. A
 stripe of a group has a counter of its own: for one of 3 stripes, divide the number by 3, and add 1. The address of the store must

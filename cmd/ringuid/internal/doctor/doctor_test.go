@@ -300,13 +300,8 @@ func TestRedis(t *testing.T) {
 		f.expect(t, "info tags: there are 11 tags; these 10 have the greatest counters", `info tag: "tag9": the next number is 100`)
 	}
 	// The user of the store's documentation.
-	text, err := os.ReadFile("../../../../stores/redisstore/doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rights, _ := strings.Cut(string(text), "ACL SETUSER ringuid on >password ")
-	rights, _, _ = strings.Cut(rights, "A client of Redis Cluster")
-	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret"}, strings.Fields(strings.ReplaceAll(rights, "//", ""))...)...)
+	rights := redistest.DocumentedRights(t, "../../../../stores/redisstore/doc.go")
+	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret"}, rights...)...)
 	examine(t, "redis://service:secret@"+server.Address()).expect(t, "ok reachable", "ok durability: *may not read", "ok clock", "ok privileges", "info held: worker ID 0 by third")
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	examine(t, url).expect(t, "fault durability: maxmemory-policy is allkeys-lru", "fault pool")
