@@ -233,6 +233,7 @@ func TestDailyCannotBeOpened(t *testing.T) {
 		var clock testClock
 		d := newDaily(t, src, time.UTC, segment.WithMaxWait(time.Minute), segment.WithClock(clock.now))
 		time.Sleep(12 * time.Hour)
+		synctest.Wait() // the Daily wakes at noon, too
 		m.Kill()
 		clock.offset.Store(int64(12 * time.Hour)) // so that the day was not prepared
 		if h := d.Health(); !errors.Is(h.Err, segment.ErrEmpty) || h.LastError != nil {
