@@ -113,10 +113,11 @@ export RINGUID_TEST_CACHE="$run/cache"
 mkdir "$run/cache"
 
 # Nearly half of the time goes into compiling. Without debug information, with garbage collection only in a process that
-# has used 600 MiB, and without inlining in the modules of others, which are not under test, it takes a third less.
-printf '#!/bin/sh\nGOGC=off GOMEMLIMIT=600MiB exec "$@"\n' >"$run/tool"
-chmod 755 "$run/tool"
-GOFLAGS="${GOFLAGS-} -toolexec=$run/tool -buildvcs=false" # git refuses a clone of another user
+# has used 600 MiB, and without inlining in the modules of others, which are not under test, it takes a third less. Tests
+# collect garbage as usual.
+export GOGC=off GOMEMLIMIT=600MiB
+usually="env -u GOGC -u GOMEMLIMIT" # runs a program so
+GOFLAGS="${GOFLAGS-} '-exec=$usually' -buildvcs=false" # git refuses a clone of another user
 if [ -n "${RINGUID_FULL-}" ]; then # its benchmarks measure peers, too
 	GOFLAGS="$GOFLAGS -gcflags=all=-dwarf=false"
 else
@@ -152,14 +153,6 @@ nested() {
 	for module in $modules; do
 		gotest "$module" "$@" ./... || status=$?
 	done
-	return "$status"
-}
-
-# checked MODULE runs the tests of a nested module, and checks it.
-checked() {
-	status=0
-	nested "$1" || status=$?
-	scripts/check.sh "$1" || status=$?
 	return "$status"
 }
 
@@ -200,10 +193,10 @@ await() {
 	fi
 }
 
-# examples runs the example that the README begins with.
+# examples PACKAGE… builds examples, and runs the one that the README begins with.
 examples() {
 	step "the examples"
-	go build -o "$run/examples/" ./examples/... && XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
+	go build -o "$run/examples/" "$@" && $usually XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
 }
 
 # others PACKAGE… prints the packages of the root module without these.
@@ -230,14 +223,14 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086 # the list has several words
 	part others gotest . $remaining
 	part plain nice -n 5 scripts/plain.sh # it only computes, as the checks do: what waits for servers begins earlier
-	part examples examples
-	part checks nice -n 5 scripts/check.sh .
+	part examples examples ./examples/quickstart # the others are vetted
+	part checks nice -n 5 scripts/check.sh
 	first="internal/testkit/postgrestest stores/zookeeperstore cmd/ringuid stores/etcdstore stores/redisstore" # they wait longest, and the command is compiled longest
 	# shellcheck disable=SC2086 # the list has several words
 	for module in $first $(without $first); do
 		vet "$module"
 		name=${module#./}
-		part "${name//\//-}" checked "$module"
+		part "${name//\//-}" nested "$module"
 	done
 	await
 else
@@ -254,8 +247,8 @@ else
 	# root runs the other tests of the root module, and what requires no server.
 	root() {
 		# shellcheck disable=SC2086 # the list has several words
-		gotest . -race $remaining && examples && scripts/cross.sh && scripts/proof.sh full && scripts/proof.sh small &&
-			FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
+		gotest . -race $remaining && examples ./examples/... && scripts/cross.sh && scripts/proof.sh full && scripts/proof.sh small &&
+			$usually FUZZTIME="${FUZZTIME:-3s}" scripts/fuzz.sh
 	}
 	# nestedInFull runs the tests of the nested modules, without the command's. The race detector would make three of them many times as
 	# expensive: those on PostgreSQL start hundreds of processes, and the same goroutines run with it in the tests on MariaDB; those of
@@ -271,7 +264,7 @@ else
 	part longest longestInFull
 	part root root
 	part nested nestedInFull
-	part command nested cmd/ringuid -race -tags ringuid_browser
+	part command nested cmd/ringuid -race -tags ringuid_full
 	await
 	scripts/benchonce.sh # alone, because it measures
 fi

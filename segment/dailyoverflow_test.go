@@ -56,6 +56,7 @@ func TestDailyOverflow(t *testing.T) {
 					if after := stores[0].Counter(tag); after != before {
 						t.Errorf("the counter of a day that has no numbers left rose from %d to %d", before, after)
 					}
+					synctest.Wait() // the Daily looks at the same time
 					clock.offset.Add(int64(24 * time.Hour))
 				}
 			})

@@ -13,7 +13,7 @@ import (
 
 // All ways to take a number return the same numbers of a source with a stride.
 func TestNextContextWithStride(t *testing.T) {
-	s := newTestSequence(t, stripesInMemory{newMemorySource(7), 5})
+	s := newTestSequence(t, stripesInMemory{newMemorySource(7), 5}, WithMaxWait(longWait))
 	for q := int64(1); q < 100; q++ {
 		if v, err := s.NextContext(t.Context()); err != nil || v != 5*q {
 			t.Fatalf("NextContext = %d, %v; want %d", v, err, 5*q)

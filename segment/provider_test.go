@@ -104,7 +104,7 @@ func TestZeroIsNotHandedOut(t *testing.T) {
 	for _, step := range []int64{1, 2, 3} {
 		src := newMemorySource(step)
 		src.next = 0
-		s := newTestSequence(t, src)
+		s := newTestSequence(t, src, WithMaxWait(longWait))
 		for want := int64(1); want <= 10; want++ {
 			mustNext(t, s, want)
 		}
@@ -126,7 +126,7 @@ func TestZeroWithStride(t *testing.T) {
 		first, length := next, cmp.Or(r.Size, 2)
 		next += length
 		return Range{First: first * 3, Length: length, Stride: 3}, nil
-	}))
+	}), WithMaxWait(longWait))
 	for want := int64(3); want < 30; want += 3 {
 		mustNext(t, s, want)
 	}

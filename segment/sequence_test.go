@@ -34,7 +34,7 @@ func TestNextOfOneSource(t *testing.T) {
 }
 
 func TestNextWithStride(t *testing.T) {
-	s := newTestSequence(t, stripesInMemory{newMemorySource(7), 5})
+	s := newTestSequence(t, stripesInMemory{newMemorySource(7), 5}, WithMaxWait(longWait))
 	for q := int64(1); q < 100; q++ {
 		mustNext(t, s, 5*q)
 	}
@@ -50,7 +50,7 @@ func TestNextWithChangingResidues(t *testing.T) {
 	s := newTestSequence(t, sourceFunc(func(context.Context, Request) (Range, error) {
 		n++
 		return Range{First: n*30 + n%3, Length: 10, Stride: 3}, nil
-	}), WithCapacity(8))
+	}), WithCapacity(8), WithMaxWait(longWait))
 	for i := int64(1); i < 50; i++ {
 		for k := range int64(10) {
 			mustNext(t, s, i*30+i%3+3*k)

@@ -171,8 +171,8 @@ func TestScheduledPaddingEndsBlocks(t *testing.T) {
 // A scheduled padding while a call waits for the next time unit does not end the block that is claimed after it: each unit has such a padding.
 func TestScheduledPaddingWhileClaimsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(300 * time.Millisecond) // so that it falls between the starts of two units
 		for _, sequenceBits := range []int{1, 13} {
+			time.Sleep(300 * time.Millisecond) // so that it falls between the starts of two units
 			c := newCached(t, workerassign.Static(5), WithEpoch(bubbleEpoch), WithLayout(layout(t, 40, 23-sequenceBits, sequenceBits)), WithScheduleInterval(time.Second))
 			began, want := time.Now(), 4<<sequenceBits
 			for got := 0; got < want; {

@@ -93,6 +93,7 @@ func TestInvariant1LostSlotIsReplaced(t *testing.T) {
 		if got, _, err := k.take(a, time.Minute); got < 200 || err != nil {
 			t.Fatalf("%d UIDs in a minute, %v", got, err)
 		}
+		synctest.Wait() // the lease is extended at the same time
 		connection.setDown(true)
 		granted := memory.slot(0).Until
 		got, last, err := k.take(a, 5*time.Minute)
@@ -161,6 +162,7 @@ func TestOutageOfSlotStore(t *testing.T) {
 		g := newRecycledGenerator(t, mode, connection, nil)
 		_, last, _ := k.take(g, time.Minute)
 		for range 3 {
+			synctest.Wait() // as above
 			connection.setDown(true)
 			granted := memory.slot(last.WorkerID).Until
 			if left := time.Until(granted); left < 30*time.Second {

@@ -1,4 +1,4 @@
-//go:build ringuid_browser
+//go:build ringuid_full
 
 package server
 
@@ -24,9 +24,11 @@ import (
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/metrics/promcollect"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -523,4 +525,9 @@ func TestForeignPageInBrowser(t *testing.T) {
 // awaited makes eval wait for a promise.
 func awaited(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
 	return p.WithAwaitPromise(true)
+}
+
+// testCollectors returns the collectors of a generator, as the command registers them.
+func testCollectors(g uid.Generator) []prometheus.Collector {
+	return []prometheus.Collector{promcollect.NewGeneratorCollector(g)}
 }

@@ -1,3 +1,5 @@
+//go:build ringuid_full
+
 package server
 
 import (
