@@ -21,7 +21,7 @@ import (
 // know about a store that hangs since the last extension, or about one that is down while the generator is idle.
 func TestHealthRandom(t *testing.T) {
 	testkit.WithoutRace(t)
-	for seed := range testkit.Amount[uint64](1, 2, 8) {
+	for seed := range testkit.Amount[uint64](1, 1, 8) {
 		for _, mode := range []string{"Cached", "Default"} {
 			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { healthRandom(t, mode, seed) })

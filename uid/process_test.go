@@ -97,6 +97,7 @@ func generateInto(out, workers string, count int) error {
 // are generated up to the borrow limit, and then at the layout's rate. At last the generator recovers.
 func TestRolloversOnAServer(t *testing.T) {
 	testkit.Slow(t, "it starts a server")
+	testkit.WithoutRace(t)
 	s := mariadbtest.Start(t)
 	_, db := s.Database()
 	script, err := os.ReadFile("../schema.sql")

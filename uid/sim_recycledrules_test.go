@@ -28,7 +28,7 @@ func testSimulationOfRecycled(t *testing.T) {
 		t.Log(&f.trace)
 		return
 	}
-	seeds := numberOfSeeds(t, 10, 60, 4_000)
+	seeds := numberOfSeeds(t, 10, 40, 4_000)
 	var sum slotFleet
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		f := newSlotFleet(seed, "")
@@ -109,7 +109,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 func TestSimulationOfRecycledIsReproducible(t *testing.T) {
 	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
-		for seed := range testkit.Amount[uint64](1, 2, 5) {
+		for seed := range testkit.Amount[uint64](1, 1, 5) {
 			var traces [2]string
 			for i := range traces {
 				f := newSlotFleet(seed+1, "")

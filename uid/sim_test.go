@@ -172,7 +172,7 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	seeds := numberOfSeeds(t, 60, 1_000, 20_000)
+	seeds := numberOfSeeds(t, 60, 600, 20_000)
 	var total simulation
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		s := newSimulation(seed, 0)
@@ -210,7 +210,7 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 
 // A seed always gives the same events and UIDs.
 func TestSimulationReplays(t *testing.T) {
-	for seed := range testkit.Amount[uint64](2, 10, 50) {
+	for seed := range testkit.Amount[uint64](2, 5, 50) {
 		a, b := newSimulation(seed+1, 0), newSimulation(seed+1, 0)
 		a.run(simEventCount)
 		b.run(simEventCount)
