@@ -1,19 +1,22 @@
 #!/bin/sh
-# Runs tests without the race detector: in the usual size those that run only here, or look whether numbers are unique at full speed
-# (invariant 3); the others have run with it. With RINGUID_FULL=1, all in full size.
+# Runs tests without the race detector: those that are larger or behave differently without it. In the usual size, of the two largest
+# packages only those that run only here (testkit.WithoutRace), and those of invariant 3; the others have run with it, in a smaller
+# size. With RINGUID_FULL=1, all in full size.
 . "$(dirname "$0")/lib.sh"
 
-names=.*
-if [ -z "${RINGUID_FULL-}" ]; then
-	names=$(find ringbuffer uid segment workerassign/recycled -name '*_test.go' -exec awk '
+names='.*'
+if [ -z "${RINGUID_FULL-}" ]; then # a mark in the function testX is for TestX
+	names=$(awk '
 		FNR == 1 { name = ""; only = 0 }
 		/^\/\/go:build.*!race/ { only = 1 }
-		/^func / { name = $2; sub(/\(.*/, "", name); sub(/^t/, "T", name) } # testX is a part of TestX
-		/^func Test/ && (only || /Invariant3/) || /testkit\.(WithoutRace|Race)|numberOfSeeds\(/ && name ~ /^Test/ { print name }
-	' {} + | sort -u | paste -sd '|' -)
+		/^func / { name = $2; sub(/\(.*/, "", name); sub(/^t/, "T", name) }
+		/^func Test/ && (only || /Invariant3/) || name ~ /^Test/ && /testkit\.(WithoutRace|Race)|(numberOfSeeds|capacitiesOfTests|manyTags)\(/ { print name }
+	' uid/*_test.go segment/*_test.go | sort -u | paste -sd '|' -)
+	[ -n "$names" ]
 fi
 step "tests without the race detector"
-go test -vet=off -count=1 -timeout 60m -run "^($names)\$" ./ringbuffer ./uid/... ./segment ./workerassign/recycled
+go test -vet=off -count=1 -timeout 60m -run "^($names)\$" ./uid ./segment
+go test -vet=off -count=1 -timeout 60m ./ringbuffer ./uid/opaque ./uid/percpu ./workerassign/recycled # percpu has other code with the race detector
 
 [ -n "${RINGUID_FULL-}" ] || exit 0
 step "the portable implementation of percpu"

@@ -43,7 +43,7 @@ hasMemory() (
 outside=${TMPDIR:-/tmp}
 case $outside in
 *[[:space:]]*)
-	echo "TMPDIR is $outside; must have no spaces, because GOFLAGS has it" >&2
+	echo "TMPDIR is $outside; must have no spaces" >&2
 	exit 2
 	;;
 esac
@@ -68,7 +68,7 @@ fi
 # environment.
 started() (
 	export TMPDIR="$outside"
-	unset RINGUID_TEST_CACHE RINGUID_TEST_MEMORY GOTMPDIR GOFLAGS
+	unset RINGUID_TEST_CACHE RINGUID_TEST_MEMORY GOTMPDIR
 	if [ -r /proc/self/environ ]; then
 		{
 			printf '%s\n' "$id" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
