@@ -34,9 +34,10 @@ type Cached struct {
 var _ Generator = (*Cached)(nil)
 
 // NewCached returns a Cached generator: it checks the options, takes a lease from the assigner and
-// fills the ring. ctx limits how long that takes. It has no effect on the generator afterwards: Close
-// ends the generator. A static lease grants nothing before the next time unit starts, so its ring is
-// empty at first, and the first takers wait for that.
+// fills the ring. ctx limits how long that takes; if a lease was taken before ctx ends, and granted no
+// time, its release may take 5 seconds more. ctx has no effect on the generator afterwards: Close ends
+// the generator. A static lease grants nothing before the next time unit starts, so its ring is empty
+// at first, and the first takers wait for that.
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
 // or ErrLease; or the error of ctx, if it ends during the first padding.

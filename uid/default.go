@@ -43,8 +43,8 @@ type Default struct {
 var _ Generator = (*Default)(nil)
 
 // NewDefault returns a Default generator: it checks the options and takes a lease from the assigner.
-// ctx limits how long that takes. It has no effect on the generator afterwards: Close ends the
-// generator.
+// ctx limits how long that takes; if a lease was taken before ctx ends, and granted no time, its release may take 5 seconds
+// more. ctx has no effect on the generator afterwards: Close ends the generator.
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
 // or ErrLease.
@@ -255,7 +255,7 @@ func (d *Default) stepAt(l *defaultLease, last int64, r unitclock.Reading) step 
 	now := d.clock.UnitAt(s.elapsed)
 	switch {
 	case last == sealed: // the lease was dropped
-		s.kind, s.unit = waitForLease, now
+		s.kind, s.unit = waitForLease, max(now, 0) // the wall clock may be before the epoch
 		return s
 	case now > s.unit:
 		s.unit, s.isNewUnit = now, true

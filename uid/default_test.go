@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -70,8 +71,7 @@ func TestD9WaitHoldsNothing(t *testing.T) {
 	})
 }
 
-// D9: a time before the epoch is an error of the constructors. It cannot come later, because the
-// generator's clock never goes back.
+// D9: a time before the epoch is an error of the constructors. Later it can only be the wall clock's: the generator's clock never goes back.
 func TestD9BeforeTheEpoch(t *testing.T) {
 	expectBothRefuse(t, new(disposableAssigner), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, and the epoch is 2026-11-21T12:00:01Z", 0,
 		WithClock(fakeclock.New(noon)), WithEpoch(noon.Truncate(time.Second).Add(time.Second)))
@@ -89,6 +89,39 @@ func TestD9BeforeTheEpoch(t *testing.T) {
 		}
 		fake.Step(1000 * time.Hour)
 		g.Close()
+	}
+}
+
+// Renew is called while the wall clock, whose time is stamped, is before the epoch, as after the resume of a machine. Calls wait for the
+// clock, no longer than their contexts allow, and Health says so.
+func TestRenewBeforeTheEpoch(t *testing.T) {
+	for _, policy := range []RollbackPolicy{WaitOut(time.Hour), Refuse()} {
+		fake := fakeclock.New(noon)
+		d := newDefault(t, new(disposableAssigner), WithClock(fake), WithEpoch(noon.Truncate(time.Second)), WithRollback(policy))
+		before := next(t, d)
+		fake.Step(-time.Hour)
+		if err := d.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		returned := make(chan error)
+		go func() {
+			_, err := d.NextContext(ctx)
+			returned <- err
+		}()
+		select {
+		case err := <-returned:
+			if !errors.Is(err, ErrLease) || !errors.Is(err, context.Canceled) || d.Health().OK() {
+				t.Errorf("%v: NextContext() = %v; Health: %v", policy, err, d.Health().Err)
+			}
+		case <-testkit.Patient(t).Done():
+			t.Fatalf("%v: NextContext does not end with its context", policy)
+		}
+		fake.Step(time.Hour)
+		if after := next(t, d); after <= before || d.Parse(after).WorkerID == d.Parse(before).WorkerID {
+			t.Errorf("%v: UIDs before and after: %v, %v", policy, d.Parse(before), d.Parse(after))
+		}
 	}
 }
 

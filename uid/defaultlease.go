@@ -100,8 +100,8 @@ func (l *defaultLease) used() int64 {
 	return l.firstUnit
 }
 
-// firstUnitOf returns the first unit that may be stamped with the next lease: an assigner that forgets
-// what it granted causes no duplicates here.
+// firstUnitOf returns the first unit that may be stamped with the next lease, also if the assigner has forgotten what it granted to
+// this one.
 func (l *defaultLease) firstUnitOf(next *leasing.HeldLease) int64 {
 	if next.WorkerID() != l.workerID {
 		return next.First()

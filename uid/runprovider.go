@@ -300,8 +300,8 @@ func (l *leaseInUse) usedAtClose(ring *ringbuffer.Ring, layout bitsalloc.Layout)
 	return l.held.First()
 }
 
-// lastBefore returns the last unit that must not be stamped with the next lease: an assigner that
-// forgets what it granted causes no duplicates here.
+// lastBefore returns the last unit that must not be stamped with the next lease, also if the assigner has forgotten what it granted
+// to this one.
 func (l *leaseInUse) lastBefore(next *leasing.HeldLease) int64 {
 	if next.WorkerID() == l.held.WorkerID() {
 		return max(next.First()-1, l.stamped.Load())

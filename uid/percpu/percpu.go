@@ -3,7 +3,7 @@
 // them) holds a small block of consecutive UIDs. On the fast path CPUs write no shared memory, and a
 // take needs no atomic operation.
 //
-// The price is order: a later UID may be smaller than an earlier one, by up to one schedule interval
+// The price is order: a UID may be smaller than UIDs that another P took within the last schedule interval
 // (a second by default), also within a goroutine, because it can move to another P. There are also
 // gaps: what is left of a block when the next scheduled padding of the generator begins is lost. These
 // are at most uid.MaxBlock UIDs for each P, and hardly more than were taken.
