@@ -30,8 +30,8 @@ func newDailyConfig(opts []DailyOption) (dailyConfig, error) {
 	return c, c.err
 }
 
-// WithYesterday allows numbers of the day before, for up to d after midnight, if the source has returned no range for
-// the new day yet: 0 to 12 hours. The default is 0: calls then wait, and fail after WithMaxWait.
+// WithYesterday allows numbers of the day before, for up to d after midnight, if the source has not returned yet as many
+// ranges of the new day as WithCapacity says: 0 to 12 hours. The default is 0: calls then wait, and fail after WithMaxWait.
 func WithYesterday(d time.Duration) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
 		options.Set(&c.yesterday, d, d >= 0 && d <= 12*time.Hour, c.fail, "the time for numbers of the day before is %v; must be 0 to 12h", d)

@@ -79,8 +79,8 @@ func NewTags(src Source, opts ...TagsOption) (*Tags, error) {
 }
 
 // Next returns the next number of a tag. It is Sequence.Next; the first use of a tag waits in the same way until the
-// source has returned a range. If the source has no such tag, the error wraps ErrNoTag; a tag that is created later
-// is found within a second.
+// source has returned as many ranges as WithCapacity says. If the source has no such tag, the error wraps ErrNoTag; a
+// tag that is created later is found within a second.
 func (t *Tags) Next(tag string) (int64, error) {
 	if t != nil {
 		if e, ok := t.tags.Load(tag); ok {
@@ -174,7 +174,7 @@ func (t *Tags) entry(tag string) (*tagEntry, error) {
 	}
 	t.count.Add(1)
 	e := new(tagEntry)
-	t.tags.Store(strings.Clone(tag), e) // a tag may be a part of a long text
+	t.tags.Store(strings.Clone(tag), e) // a tag may be a part of a long text, which must not stay in memory
 	return e, nil
 }
 
@@ -193,6 +193,7 @@ func (t *Tags) startOpening(tag string, e *tagEntry) (*opening, error) {
 	case e.opening != nil && (!e.opening.finished() || e.opening.rests()):
 		return e.opening, nil
 	}
+	tag = strings.Clone(tag) // as for the entry
 	o := nextOpening(e.opening)
 	o.demand.queue, o.demand.tag = t.queue, tag
 	if !t.work.run(func() { t.openTag(tag, e, o) }) {

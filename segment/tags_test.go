@@ -10,7 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
+	"weak"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
@@ -132,6 +135,26 @@ func TestTagsStats(t *testing.T) {
 	}
 	for range tags.Health() {
 		break
+	}
+}
+
+// A tag that is a part of a long text does not keep that in memory.
+func TestTagsKeepNoLongText(t *testing.T) {
+	tags := newTags(t, segmenttest.NewMemory(), segment.WithCreate(segment.TagConfig{}))
+	open := func() weak.Pointer[byte] {
+		text := strings.Repeat("x", 1<<20)
+		if _, err := tags.Next(text[:5]); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(unsafe.StringData(text))
+	}
+	text := open()
+	testkit.Eventually(t, "the text is gone", func() bool {
+		runtime.GC()
+		return text.Value() == nil
+	})
+	if v, err := tags.Next("xxxxx"); err != nil || v != 2 {
+		t.Errorf("Next = %d, %v; want the second number of the tag", v, err)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestPermanentErrors(t *testing.T) {
 // An error of the driver, or of a function that the user gave to the driver, does not match an error of
 // this package by errors.Is, even if it wraps one.
 func TestDriverErrorsAreMasked(t *testing.T) {
-	for _, ours := range []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile} {
+	for _, ours := range []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased, ErrRenewal, ErrLeaseLost, ErrVoid} {
 		synctest.Test(t, func(t *testing.T) {
 			d, m := newMockDisposable(t)
 			expectFailure(m, fmt.Errorf("a dialer's: %w", ours))

@@ -146,7 +146,8 @@ func (e *RetryError) Unwrap() (causes []error) {
 // ownErrors returns the errors of this package that have a meaning for generators. They are not found in an error of the driver, or of a
 // function that the user gave to the driver.
 func ownErrors() []error {
-	return []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased, ErrRenewal}
+	return []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased, ErrRenewal,
+		ErrLeaseLost, ErrVoid}
 }
 
 // isAnyOf reports whether err matches at least one of the targets, by errors.Is.

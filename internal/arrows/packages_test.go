@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"internal/workerfile":       {"internal/lockedfile", "internal/safelog"},
 	"internal/sqlattempt":       {"internal/errmask"},
 	"workerassign":              {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/millis", "internal/options", "internal/safelog", "internal/sqlattempt", "internal/workerfile"},
-	"workerassign/recycled":     {"internal/backoff", "internal/lockedfile", "internal/millis", "internal/options", "internal/random", "internal/safelog", "internal/workerfile", "workerassign"},
+	"workerassign/recycled":     {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/millis", "internal/options", "internal/random", "internal/safelog", "internal/workerfile", "workerassign"},
 	"stores/sqlstore":           {"internal/backoff", "internal/options", "internal/sqlattempt", "segment", "workerassign", "workerassign/recycled"},
 	"stores/filestore":          {"internal/backoff", "internal/lockedfile", "internal/options", "internal/safelog", "internal/workerfile", "segment", "workerassign", "workerassign/recycled"},
 	"internal/testkit/slottest": {"internal/testkit", "workerassign/recycled"},

@@ -105,7 +105,7 @@ func isMarked(lock *os.File) (bool, error) {
 		return false, err
 	}
 	if !info.Mode().IsRegular() {
-		return false, fmt.Errorf("the lock file %s is not a regular file", lock.Name())
+		return false, fmt.Errorf("the lock file %s is %w", lock.Name(), ErrNotRegular)
 	}
 	return info.Size() > 0, nil
 }

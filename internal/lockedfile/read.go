@@ -12,6 +12,9 @@ import (
 // ErrNames is the error for a file, or a lock file, that has several names (hard links).
 var ErrNames = errors.New("it has several names (hard links)")
 
+// ErrNotRegular is the error for a directory, a pipe and the like.
+var ErrNotRegular = errors.New("not a regular file")
+
 // CheckNames returns an error that wraps ErrNames if an open file has several names. Each name has a lock file
 // of its own, and replacing the file under one name does not change what the other one leads to: two
 // processes could continue from one content.
@@ -53,7 +56,7 @@ func read(path string, identified bool) (data []byte, id string, err error) {
 		return nil, "", err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, "", &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+		return nil, "", &fs.PathError{Op: "read", Path: path, Err: ErrNotRegular}
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
@@ -295,7 +296,8 @@ func (e permanentFileError) Unwrap() error { return e.err }
 
 // markPermanent marks an error as permanent if another try does not fix it.
 func markPermanent(err error) error {
-	for _, permanent := range []error{workerassign.ErrCorrupt, lockedfile.ErrNames, fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported} {
+	for _, permanent := range []error{workerassign.ErrCorrupt, lockedfile.ErrNames, lockedfile.ErrNotRegular, fs.ErrNotExist, fs.ErrPermission,
+		errors.ErrUnsupported, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG} {
 		if errors.Is(err, permanent) {
 			return permanentFileError{err}
 		}

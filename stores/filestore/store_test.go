@@ -223,14 +223,26 @@ func TestR7SlotFileCopy(t *testing.T) {
 // starts does not wait.
 func TestSlotFilePermanentErrors(t *testing.T) {
 	directory := t.TempDir()
+	for _, name := range []string{"d", "locked.lock"} {
+		if err := os.Mkdir(filepath.Join(directory, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(directory, "f"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct {
 		store recycled.Store
 		want  error
 	}{
-		"no path":      {New(""), workerassign.ErrOption},
-		"bad option":   {New(filepath.Join(directory, "a"), WithTimeout(0)), workerassign.ErrOption},
-		"nil option":   {New(filepath.Join(directory, "a"), nil), workerassign.ErrOption},
-		"no directory": {New(filepath.Join(directory, "missing", "slots")), workerassign.ErrPermanent},
+		"no path":                         {New(""), workerassign.ErrOption},
+		"bad option":                      {New(filepath.Join(directory, "a"), WithTimeout(0)), workerassign.ErrOption},
+		"nil option":                      {New(filepath.Join(directory, "a"), nil), workerassign.ErrOption},
+		"no directory":                    {New(filepath.Join(directory, "missing", "slots")), workerassign.ErrPermanent},
+		"a directory":                     {New(filepath.Join(directory, "d")), workerassign.ErrPermanent},
+		"a lock file that is a directory": {New(filepath.Join(directory, "locked")), workerassign.ErrPermanent},
+		"in a file":                       {New(filepath.Join(directory, "f", "slots")), workerassign.ErrPermanent},
+		"a long name":                     {New(filepath.Join(directory, strings.Repeat("x", 255))), workerassign.ErrPermanent},
 	} {
 		s := tt.store
 		if _, err := s.Read(context.Background(), recycled.Query{}); !errors.Is(err, tt.want) {
@@ -240,9 +252,6 @@ func TestSlotFilePermanentErrors(t *testing.T) {
 		if l != nil || !errors.Is(err, tt.want) || errors.Is(err, workerassign.ErrGaveUp) {
 			t.Errorf("%s: Assign() = %v, %v; want %v at once", name, l, err, tt.want)
 		}
-	}
-	if err := os.Mkdir(filepath.Join(directory, "d"), 0o700); err != nil {
-		t.Fatal(err)
 	}
 	if _, err := New(filepath.Join(directory, "d")).Read(context.Background(), recycled.Query{}); !errors.Is(err, workerassign.ErrFile) {
 		t.Errorf("Read() of a directory = %v, want ErrFile", err)

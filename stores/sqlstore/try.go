@@ -54,5 +54,5 @@ func wroteNothing(err error) bool { return sqlattempt.IsRolledBack(err) || sqlat
 // that the user gave to the driver.
 func hiddenErrors() []error {
 	return []error{workerassign.ErrOption, workerassign.ErrWidth, workerassign.ErrRenewal, workerassign.ErrNoKey, workerassign.ErrTooLow, workerassign.ErrPermanent,
-		workerassign.ErrGaveUp, workerassign.ErrCorrupt, workerassign.ErrFile, workerassign.ErrInUse, workerassign.ErrReleased}
+		workerassign.ErrGaveUp, workerassign.ErrCorrupt, workerassign.ErrFile, workerassign.ErrInUse, workerassign.ErrReleased, workerassign.ErrLeaseLost, workerassign.ErrVoid}
 }

@@ -62,12 +62,17 @@ func (a *slotAssign) run(ctx context.Context) (workerassign.Lease, error) {
 			return nil, err
 		case err != nil:
 			lastErr = err
-			wait = max(wait, pauses.After(min(attempts, 10)))
+			pause := pauses.After(min(attempts, 10))
+			if deadline, ok := ctx.Deadline(); ok && isHeld(err) {
+				left := time.Until(deadline)
+				if wait > left {
+					return nil, err // it would not become free in time
+				}
+				pause = max(min(pause, (wait+left)/2), pauses.Initial) // another try comes between both
+			}
+			wait = max(wait, pause)
 		}
 		if isHeld(err) {
-			if deadline, ok := ctx.Deadline(); ok && wait > time.Until(deadline) {
-				return nil, err // it would not become free in time
-			}
 			wait = min(wait, time.Second) // a holder may release a slot earlier
 		}
 		if err != nil && ctx.Err() == nil { // otherwise it does not try again

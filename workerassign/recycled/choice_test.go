@@ -182,6 +182,21 @@ func TestChoiceOfWorkerID(t *testing.T) {
 	})
 }
 
+// Assign takes a slot that becomes free shortly before its deadline.
+func TestSlotFreeShortlyBeforeTheDeadline(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.max = 1023
+		for id := range int64(30) {
+			f.reserve(f.assign(f.assigner(recycled.WithWorkerID(id), recycled.WithName("crashed"))), 20*time.Second)
+			ctx, cancel := withTimeout(f, 20*time.Second+poolGrace+300*time.Millisecond)
+			if _, err := f.assigner(recycled.WithWorkerID(id)).Assign(ctx, f.request()); err != nil {
+				f.Errorf("worker ID %d: %v", id, err)
+			}
+			cancel()
+		}
+	})
+}
+
 // Many claimants of different worker IDs that start at once get what they want.
 func TestChoiceOfWorkerIDsAtOnce(t *testing.T) {
 	inFleet(t, func(f *fleet) {

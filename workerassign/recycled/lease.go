@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
+	"github.com/ringuid/ringuid/internal/errmask"
 	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/workerassign"
@@ -379,8 +380,10 @@ func (l *slotLease) noteHistory(ctx context.Context, s State) {
 	_, _ = l.recycled.notePool(ctx, log, s, s.Pool, historyRecord(s.Pool.History)) // if it fails, the next Assign does it
 }
 
-// storeError returns an error of the store with what it kept from being done.
+// storeError returns an error of the store with what it kept from being done. An error of another lease, which code of the user that
+// the store calls may return, says nothing about this one.
 func (l *slotLease) storeError(action string, err error) error {
+	err = errmask.Mask(err, workerassign.ErrLeaseLost, workerassign.ErrVoid, (*lostSlotError)(nil))
 	return fmt.Errorf("recycled: cannot %s the slot of worker ID %d in %s: %w", action, l.workerID, l.recycled.store.String(), err)
 }
 

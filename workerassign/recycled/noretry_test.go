@@ -3,6 +3,8 @@ package recycled_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +45,21 @@ func TestNoRetryOfPermanentErrors(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An error of another lease, in an error of the store, says nothing about the lease that uses the store.
+func TestErrorsOfAnotherLease(t *testing.T) {
+	for _, other := range []error{workerassign.ErrVoid, workerassign.ErrLeaseLost} {
+		inFleet(t, func(f *fleet) {
+			store := &struct{ recycled.Store }{f.Memory}
+			f.createPool()
+			l := f.assign(f.assignerOn(store))
+			store.Store = failingStore{Store: f.Memory, read: fmt.Errorf("a dialer's: %w", other)}
+			if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); err == nil || errors.Is(err, other) || !strings.Contains(err.Error(), "a dialer's: "+other.Error()) {
+				t.Errorf("Reserve returned %v, %v; want an error that does not match %v", until, err, other)
+			}
+		})
 	}
 }
 
