@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs tests without the race detector: those that are larger or behave differently without it. In the usual size, of the two largest
-# packages only those that run only here (testkit.WithoutRace), and those of invariant 3; the others have run with it, in a smaller
-# size. With RINGUID_FULL=1, all in full size.
+# packages only those that run only here (testkit.WithoutRace), that choose what they do by testkit.Race, or that are for invariant 3; the
+# others have run with it, in a smaller size. With RINGUID_FULL=1, all in full size.
 . "$(dirname "$0")/lib.sh"
 
 names='.*'
@@ -12,7 +12,7 @@ if [ -z "${RINGUID_FULL-}" ]; then # a mark in the function testX is for TestX
 		/^func / { name = $2; sub(/\(.*/, "", name); sub(/^t/, "T", name) }
 		/^func Test/ && (only || /Invariant3/) || name ~ /^Test/ && /testkit\.(WithoutRace|Race)|(numberOfSeeds|capacitiesOfTests|manyTags)\(/ { print name }
 	' uid/*_test.go segment/*_test.go | sort -u | paste -sd '|' -)
-	[ -n "$names" ]
+	[ -n "$names" ] || exit 1
 fi
 step "tests without the race detector"
 go test -vet=off -count=1 -timeout 60m -run "^($names)\$" ./uid ./segment

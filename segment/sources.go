@@ -12,8 +12,8 @@ func (t *Tags) Sources() []SourceState {
 }
 
 // Sources returns the state of each source, in their order in the Group, for the day that is in use. End is a number
-// of that day, without its date; it is greater than all of them when they are used up. When the next day begins and
-// cannot be opened, the sources have the errors of that.
+// of that day, without its date. When the numbers of the day are used up, End is greater than each of them. When the
+// next day begins and cannot be opened, the sources have the errors of that.
 func (d *Daily) Sources() []SourceState {
 	if d == nil || d.work == nil {
 		return nil

@@ -59,7 +59,7 @@ func Slow(tb testing.TB, why string) {
 
 // WithoutRace skips a test with the race detector unless the tests run in full size: a test that computes much, and in which one
 // goroutine takes UIDs or numbers, or all goroutines are processes of their own. Its package must be one of those that
-// scripts/plain.sh runs without the race detector, which in uid and segment looks for this call in functions named TestX and testX.
+// scripts/plain.sh runs without the race detector. In uid and segment, that script looks for this call in functions named TestX and testX.
 func WithoutRace(tb testing.TB) {
 	tb.Helper()
 	if Race && !IsFull() {

@@ -242,7 +242,6 @@ func TestSlotFilePermanentErrors(t *testing.T) {
 		"a directory":                     {New(filepath.Join(directory, "d")), workerassign.ErrPermanent},
 		"a lock file that is a directory": {New(filepath.Join(directory, "locked")), workerassign.ErrPermanent},
 		"in a file":                       {New(filepath.Join(directory, "f", "slots")), workerassign.ErrPermanent},
-		"a long name":                     {New(filepath.Join(directory, strings.Repeat("x", 255))), workerassign.ErrPermanent},
 	} {
 		s := tt.store
 		if _, err := s.Read(context.Background(), recycled.Query{}); !errors.Is(err, tt.want) {

@@ -48,6 +48,9 @@ type slotAssign struct {
 	adds   addCount
 }
 
+// leastHeldPause is the least pause shortly before the deadline of a slot that is held: a try takes some time, too.
+const leastHeldPause = 100 * time.Millisecond
+
 // run tries until it has a lease or ctx ends.
 func (a *slotAssign) run(ctx context.Context) (workerassign.Lease, error) {
 	pauses := backoff.Pauses{Initial: 10 * time.Millisecond, Maximum: time.Second}
@@ -61,14 +64,16 @@ func (a *slotAssign) run(ctx context.Context) (workerassign.Lease, error) {
 		case err != nil && !isTemporary(err):
 			return nil, err
 		case err != nil:
-			lastErr = err
+			if !isHeld(lastErr) || isHeld(err) || backoff.EndOf(ctx) == nil { // otherwise the end of ctx has ended a call
+				lastErr = err
+			}
 			pause := pauses.After(min(attempts, 10))
 			if deadline, ok := ctx.Deadline(); ok && isHeld(err) {
 				left := time.Until(deadline)
 				if wait > left {
 					return nil, err // it would not become free in time
 				}
-				pause = max(min(pause, (wait+left)/2), pauses.Initial) // another try comes between both
+				pause = max(min(pause, wait+rand.N(left-wait+1)), min(pause, leastHeldPause)) // another try comes in between
 			}
 			wait = max(wait, pause)
 		}

@@ -1,6 +1,7 @@
 package recycled_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,6 +198,22 @@ func TestSlotFreeShortlyBeforeTheDeadline(t *testing.T) {
 	})
 }
 
+// If the deadline ends a call of the store while Assign waits for a slot, the error still says which slot it waits for.
+func TestDeadlineWhileASlotIsHeld(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.max = 1023
+		slow := endingStore{slowStore{f.Memory, 70 * time.Millisecond}}
+		for id := range int64(30) {
+			f.reserve(f.assign(f.assigner(recycled.WithWorkerID(id), recycled.WithName("crashed"))), 20*time.Second)
+			ctx, cancel := withTimeout(f, 20*time.Second+poolGrace+time.Duration(id)*5*time.Millisecond)
+			if _, err := f.assignerOn(slow, recycled.WithWorkerID(id)).Assign(ctx, f.request()); err != nil && !errors.Is(err, recycled.ErrSlotHeld) {
+				f.Errorf("worker ID %d: %v; want it, or ErrSlotHeld", id, err)
+			}
+			cancel()
+		}
+	})
+}
+
 // Many claimants of different worker IDs that start at once get what they want.
 func TestChoiceOfWorkerIDsAtOnce(t *testing.T) {
 	inFleet(t, func(f *fleet) {
@@ -244,6 +261,14 @@ func (s slowStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	time.Sleep(s.half)
 	defer time.Sleep(s.half)
 	return s.Store.Write(ctx, w)
+}
+
+// endingStore is a store whose Read fails if its context has ended.
+type endingStore struct{ recycled.Store }
+
+func (s endingStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	state, err := s.Store.Read(ctx, q)
+	return state, cmp.Or(err, ctx.Err())
 }
 
 // R8: a slow reply is no difference of clocks, wherever the time passes.

@@ -50,17 +50,28 @@ func TestNoRetryOfPermanentErrors(t *testing.T) {
 
 // An error of another lease, in an error of the store, says nothing about the lease that uses the store.
 func TestErrorsOfAnotherLease(t *testing.T) {
-	for _, other := range []error{workerassign.ErrVoid, workerassign.ErrLeaseLost} {
-		inFleet(t, func(f *fleet) {
+	inFleet(t, func(f *fleet) {
+		lost := f.assign(f.assigner())
+		if err := f.assigner().RaiseFloor(f.Context(), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		_, ofAnother := lost.Reserve(f.Context(), time.Now().Add(time.Second))
+		if !errors.Is(ofAnother, workerassign.ErrLeaseLost) {
+			t.Fatalf("Reserve of a lease that is lost returned %v", ofAnother)
+		}
+		for _, other := range []error{workerassign.ErrVoid, workerassign.ErrLeaseLost, ofAnother} {
 			store := &struct{ recycled.Store }{f.Memory}
-			f.createPool()
 			l := f.assign(f.assignerOn(store))
 			store.Store = failingStore{Store: f.Memory, read: fmt.Errorf("a dialer's: %w", other)}
-			if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); err == nil || errors.Is(err, other) || !strings.Contains(err.Error(), "a dialer's: "+other.Error()) {
-				t.Errorf("Reserve returned %v, %v; want an error that does not match %v", until, err, other)
+			_, reserved := l.Reserve(f.Context(), time.Now().Add(time.Second))
+			released := l.Release(f.Context(), time.Now())
+			for call, err := range map[string]error{"Reserve": reserved, "Release": released} {
+				if err == nil || errors.Is(err, workerassign.ErrVoid) || errors.Is(err, workerassign.ErrLeaseLost) || !strings.Contains(err.Error(), "a dialer's: ") {
+					t.Errorf("%s returned %v; want an error that does not say that this lease is lost", call, err)
+				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // A failingStore fails.

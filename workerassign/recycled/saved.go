@@ -42,8 +42,8 @@ func WithSpan(d time.Duration) SavedOption {
 }
 
 // Saved returns an assigner that leases one worker ID of r for a long span, a day by default (WithSpan), and keeps
-// the lease in the file at path. So a service starts, and generates UIDs, while the store of r is down; if the store hangs, after
-// 5 seconds, so the context must allow more than that.
+// the lease in the file at path. So a service starts, and generates UIDs, while the store of r is down. If the
+// store hangs, Assign waits 5 seconds for it first: the deadline of its context, or WithTimeout of r, must be longer.
 //
 // At each Assign, and when a quarter of the span has passed, Saved extends the lease in the store. If the store
 // cannot be reached at Assign within 5 seconds, and the lease in the file has not ended, Assign uses that, and logs

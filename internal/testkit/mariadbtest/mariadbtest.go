@@ -92,13 +92,13 @@ func (s *Server) installMariaDB(data string) (err error) {
 // logFileSize is a flag of MariaDB. Its default is 96 MB, which each new server would write.
 const logFileSize = "--innodb-log-file-size=8M"
 
-// command returns the server's program with its arguments. It reads and writes by plain system calls, through the page cache: with direct
-// and asynchronous I/O and a mapped log, a killed server (10.11.19) twice crashed whenever it was started again.
+// command returns the server's program with its arguments. It reads and writes by plain system calls, through the page cache. With direct
+// and asynchronous I/O and a mapped log, it happened twice that a server (10.11.19) which was killed crashed at each start.
 func (s *Server) command() *exec.Cmd {
 	args := slices.Concat([]string{"--no-defaults"}, s.user, s.kind.flags)
 	args = append(args, "--datadir="+s.Path("data"), "--socket="+s.Path("sock"), "--pid-file="+s.Path("pid"),
 		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.Port(0)), "--skip-name-resolve",
-		"--innodb-buffer-pool-size=16M", "--innodb-use-native-aio=0", "--innodb-flush-method=fsync",
+		"--innodb-buffer-pool-size=16M", "--innodb-use-native-aio=0", "--loose-innodb-flush-method=fsync",
 		"--loose-innodb-log-file-buffering=1", "--loose-innodb-log-file-mmap=0", logFileSize, "--performance-schema=OFF", "--max-connections=300")
 	cmd := exec.Command(s.kind.program, append(args, s.flags...)...)
 	cmd.Env = s.kind.env
