@@ -683,7 +683,7 @@ inline handleEmpty() {
 }
 
 /* A taker. wants is 1 for Take and more for Claim.
- * Go: ringbuffer (*Ring).TryTake, (*Ring).Take, (*Ring).Claim, and (*Ring).ClaimAfter */
+ * Go: ringbuffer (*Ring).TryTake, (*Ring).Take, (*Ring).Claim, (*Ring).ClaimAfter and (*Ring).TryClaim */
 proctype Taker(byte me; byte wants) {
 	byte s, next, h, rt, start, got, used, out, result, n;
 	bit ok, adv, low, pads, first, wasEmpty, late;

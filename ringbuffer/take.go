@@ -48,15 +48,28 @@ func (r *Ring) ClaimAfter(ctx context.Context, n int64, before func()) (first, g
 		if before != nil {
 			before()
 		}
-		s := r.current.Load()
-		if first, got := s.claim(uint64(n)); got > 0 {
-			return first, int64(got), nil
-		}
-		if r.advance(s) {
-			continue
+		if first, got := r.TryClaim(n); got > 0 {
+			return first, got, nil
 		}
 		if err := r.handleEmpty(ctx); err != nil {
 			return 0, 0, err
+		}
+	}
+}
+
+// TryClaim is like Claim, but never blocks and does not call the take policy: got is 0 if the ring is empty or closed,
+// or if n is less than 1.
+func (r *Ring) TryClaim(n int64) (first, got int64) {
+	if n < 1 || !r.initialized() {
+		return 0, 0
+	}
+	for {
+		s := r.current.Load()
+		if first, got := s.claim(uint64(n)); got > 0 {
+			return first, int64(got)
+		}
+		if !r.advance(s) {
+			return 0, 0
 		}
 	}
 }

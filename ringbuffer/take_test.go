@@ -14,11 +14,20 @@ func TestClaimEndsWithRun(t *testing.T) {
 	mustPut(t, r, 10, 5)
 	mustPut(t, r, 100, 5)
 	ctx := context.Background()
-	for _, want := range []struct{ n, first, got int64 }{{2, 10, 2}, {10, 12, 3}, {5, 100, 5}} {
+	for _, want := range []struct{ n, first, got int64 }{{2, 10, 2}, {10, 12, 3}, {2, 100, 2}} {
 		first, got, err := r.Claim(ctx, want.n)
 		if err != nil || first != want.first || got != want.got {
 			t.Errorf("Claim(%d) = %d, %d, %v; want %d, %d", want.n, first, got, err, want.first, want.got)
 		}
+	}
+	mustPut(t, r, 200, 5)
+	for _, want := range []struct{ n, first, got int64 }{{10, 102, 3}, {10, 200, 5}, {10, 0, 0}} { // also over the end of a run
+		if first, got := r.TryClaim(want.n); first != want.first || got != want.got {
+			t.Errorf("TryClaim(%d) = %d, %d; want %d, %d", want.n, first, got, want.first, want.got)
+		}
+	}
+	if rejected := r.Stats().RejectedTakes; rejected != 0 {
+		t.Errorf("TryClaim has called the take policy %d times", rejected)
 	}
 	if _, got, err := r.Claim(ctx, 1); got != 0 || !errors.Is(err, ErrEmpty) {
 		t.Errorf("Claim of an empty ring got %d, %v", got, err)
@@ -26,6 +35,13 @@ func TestClaimEndsWithRun(t *testing.T) {
 	for _, n := range []int64{0, -1, math.MinInt64} {
 		if _, got, err := r.Claim(ctx, n); got != 0 || !errors.Is(err, ErrConfig) {
 			t.Errorf("Claim(%d) got %d, %v; want ErrConfig", n, got, err)
+		}
+		mustPut(t, r, 300, 5)
+		if _, got := r.TryClaim(n); got != 0 {
+			t.Errorf("TryClaim(%d) got %d, want 0", n, got)
+		}
+		if first, got := r.TryClaim(5); first != 300 || got != 5 {
+			t.Errorf("TryClaim(5) = %d, %d; want 300, 5", first, got)
 		}
 	}
 }
@@ -37,6 +53,7 @@ func TestTakesDoNotAllocate(t *testing.T) {
 		"TryTake":               func() { r.TryTake() },
 		"Take":                  func() { r.Take(context.Background()) },
 		"Claim":                 func() { r.Claim(context.Background(), 64) },
+		"TryClaim":              func() { r.TryClaim(64) },
 		"Take of an empty ring": func() { empty.Take(context.Background()) },
 	} {
 		if n := testing.AllocsPerRun(1000, f); n != 0 {

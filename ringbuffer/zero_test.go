@@ -16,6 +16,9 @@ func TestZeroRing(t *testing.T) {
 			if v, ok := r.TryTake(); ok || v != 0 {
 				t.Errorf("TryTake() = %d, %v", v, ok)
 			}
+			if first, got := r.TryClaim(1); first != 0 || got != 0 {
+				t.Errorf("TryClaim() = %d, %d", first, got)
+			}
 			for what, f := range map[string]func() error{
 				"Take":           func() error { _, err := r.Take(ctx); return err },
 				"Claim":          func() error { _, _, err := r.Claim(ctx, 3); return err },

@@ -221,11 +221,12 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 		if err != nil {
 			return Range{}, err
 		}
-		claimCtx, isYesterday := ctx, late && !now.Before(s.end)
-		if isYesterday {
-			claimCtx = context.WithValue(ctx, withoutPolicy{}, true) // only what is in memory
+		var r Range
+		if now.Before(s.end) || !late {
+			r, err = s.seq.Claim(ctx, n)
+		} else if r, late = s.seq.tryClaim(n); !late { // of yesterday only what is in memory
+			continue // wait for the present day
 		}
-		r, err := s.seq.Claim(claimCtx, n)
 		if d.work.ctx.Err() != nil {
 			return Range{}, ErrClosed
 		}
@@ -236,9 +237,6 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 		case !d.allows(s, now):
 			continue // the day has ended while the call waited
 		case err != nil && s.seq.closed.Load():
-			continue
-		case err != nil && isYesterday:
-			late = false // wait for the present day
 			continue
 		case err != nil:
 			return Range{}, err

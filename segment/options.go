@@ -110,8 +110,7 @@ func WithMaxStep(n int64) Option {
 
 // WithMaxWait sets how long a call waits for the next range if no number is in memory, until it returns an
 // *EmptyError: at least 0, which means that it does not wait. The default is 3 seconds. A shorter deadline of the
-// call's context counts instead. A call whose range other calls have used up meanwhile waits for the next one, as
-// long again.
+// call's context counts instead.
 func WithMaxWait(d time.Duration) Option {
 	return option(func(c *config) {
 		options.Set(&c.maxWait, d, d >= 0, c.fail, "the greatest wait is %v; must be at least 0", d)

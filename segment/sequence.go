@@ -179,17 +179,32 @@ func (s *Sequence) Claim(ctx context.Context, n int64) (Range, error) {
 	if n < 1 {
 		return Range{}, fmt.Errorf("%w: the number of numbers to claim is %d; must be at least 1", ErrOption, n)
 	}
-	first, got, err := s.ring.Claim(ctx, n)
+	if r, ok := s.tryClaim(n); ok {
+		return r, nil
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.maxWait, fmt.Errorf("%w: within %v", errNotInTime, s.cfg.maxWait))
+	defer cancel()
+	first, got, err := s.ring.Claim(limited, n)
 	if err == nil {
 		return s.rangeOf(first, got), nil
 	}
 	err = s.translate(ctx, err)
-	if s.overtaken(err) {
-		if first, got, again := s.ring.Claim(context.WithValue(ctx, withoutPolicy{}, true), n); again == nil {
-			return s.rangeOf(first, got), nil
+	if empty, ok := err.(*EmptyError); ok && empty.hopeless {
+		// While the take policy ran, a range may have been put before the source refused to return another one.
+		if r, ok := s.tryClaim(n); ok {
+			return r, nil
 		}
 	}
 	return Range{}, err
+}
+
+// tryClaim is Claim of what is in memory. It reports whether that is anything.
+func (s *Sequence) tryClaim(n int64) (Range, bool) {
+	first, got := s.ring.TryClaim(n)
+	if got == 0 {
+		return Range{}, false
+	}
+	return s.rangeOf(first, got), true
 }
 
 // rangeOf returns the numbers of integers of the ring.

@@ -23,22 +23,20 @@ var errNotInTime = errors.New("segment: no range arrived in time")
 func (t takePolicy) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error {
 	waits := t.policy == nil || t.policy == ringbuffer.Wait || t.policy == ringbuffer.CallerPads
 	state := t.provider.snapshot()
-	if ctx.Value(withoutPolicy{}) != nil || waits && t.maxWait == 0 || t.policy == nil && state.Hopeless {
+	if waits && t.maxWait == 0 || t.policy == nil && state.Hopeless {
 		return currentError{t.provider.emptyErrorOf(state, nil)}
 	}
 	t.provider.demand.add(1)
 	defer t.provider.demand.add(-1)
-	limited, cancel := context.WithTimeoutCause(ctx, t.maxWait, fmt.Errorf("%w: within %v", errNotInTime, t.maxWait))
-	defer cancel()
-	if t.policy != nil {
-		err := t.policy.OnEmpty(limited, w)
-		var source *sourceError
-		if errors.As(err, &source) && ctx.Err() == nil && limited.Err() != nil {
-			return context.Cause(limited) // CallerPads: the source was cut off
-		}
-		return err
+	if t.policy == nil {
+		return w.Wait(ctx)
 	}
-	return w.Wait(limited)
+	err := t.policy.OnEmpty(ctx, w)
+	var source *sourceError
+	if cause := context.Cause(ctx); errors.As(err, &source) && errors.Is(cause, errNotInTime) {
+		return cause // CallerPads: the source was cut off
+	}
+	return err
 }
 
 // currentError is an EmptyError of this Sequence, on its way through the ring. One of another Sequence, which a
@@ -53,22 +51,6 @@ func (p *provider) emptyError(wait error) *EmptyError {
 // emptyErrorOf is emptyError with a state of the source.
 func (p *provider) emptyErrorOf(s sourceState, wait error) *EmptyError {
 	return &EmptyError{Tag: p.tag, Source: p.description(), Since: s.FailingSince, Tries: s.Tries, Cause: s.LastError, Wait: wait, hopeless: s.Hopeless}
-}
-
-// withoutPolicy is the key of a context with which a take does not call the policy, so that it does not wait.
-type withoutPolicy struct{}
-
-// overtaken reports whether err says that waiting is useless, although a number is in memory: while the take policy
-// ran, a range was put, and then the source refused to return another one. The call must take again, or it would
-// report the end of the numbers before the last ones are taken.
-func (s *Sequence) overtaken(err error) bool {
-	empty, ok := err.(*EmptyError)
-	if !ok || !empty.hopeless {
-		return false
-	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	return s.ring.Wait(ended) == nil
 }
 
 // translate returns the error of a call for an error of the ring.

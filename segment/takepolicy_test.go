@@ -286,16 +286,31 @@ func TestLastRangeArrivesWhileThePolicyRuns(t *testing.T) {
 	})
 }
 
-// A call that takes again, after its policy has ended the wait, does not call the policy again.
-func TestTakingAgainDoesNotWait(t *testing.T) {
+// A call waits no longer than WithMaxWait in all, also if other calls take the ranges that arrive meanwhile.
+func TestMaxWaitIsForTheWholeCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, policy := range []ringbuffer.TakePolicy{ringbuffer.CallerPads, ringbuffer.Wait, policyFunc(func(context.Context, ringbuffer.Waiter) error { time.Sleep(time.Second); return errPolicy })} {
-			s, _ := newEmptySequence(t, down, WithTakePolicy(policy))
-			begin := time.Now()
-			_, _, err := s.ring.Claim(context.WithValue(t.Context(), withoutPolicy{}, true), 1)
-			if took := time.Since(begin); err == nil || errors.Is(err, errPolicy) || took != 0 {
-				t.Errorf("Claim returned %v after %v", err, took)
+		src := newMemorySource(1)
+		var s *Sequence
+		policy := policyFunc(func(ctx context.Context, w ringbuffer.Waiter) error {
+			if err := w.Wait(ctx); err != nil {
+				return err
 			}
+			s.ring.Take(ctx) // another call is faster
+			return nil
+		})
+		s = newTestSequence(t, src, WithTakePolicy(policy), WithMaxWait(time.Second), WithStepPolicy(FixedStep{}))
+		src.fail(func(context.Context, Request) error { time.Sleep(300 * time.Millisecond); return nil })
+		mustNext(t, s, 1)
+		mustNext(t, s, 2)
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := s.NextContext(ctx)
+		if took := time.Since(begin); !errors.Is(err, ErrEmpty) || !errors.Is(err, errNotInTime) || took != time.Second {
+			t.Errorf("Next() = %v after %v, want an error after a second", err, took)
+		}
+		if ranges := s.Stats().Ranges; ranges < 5 {
+			t.Errorf("%d ranges have arrived, want at least 5", ranges)
 		}
 	})
 }
