@@ -44,7 +44,8 @@ func poolFamilies() []family {
 
 // NewPoolCollector returns a collector of a pool of recycled worker IDs, usually a *recycled.Assigner: how many there are, and
 // how many are left. WithName sets the label pool. Unlike the other collectors, it reads the store: all slots of the pool, at most
-// once in 30 seconds, and for at most 3 seconds. So register it in one or in a few processes of a fleet. While the pool cannot
+// once in 30 seconds, and for at most 3 seconds, unless the store ignores its context, as a file on a disk that hangs: then one scrape
+// waits for it, and those after it do not. So register it in one or in a few processes of a fleet. While the pool cannot
 // be read, its only gauge is ringuid_pool_ok. It is safe for concurrent use, and for several registries.
 //
 // An invalid argument is an error of Register that wraps ErrOption.
@@ -71,11 +72,16 @@ type poolReader struct {
 
 // read adds the metrics of the pool.
 func (r *poolReader) read(s *scrape) {
-	<-r.reading
+	ctx, cancel := context.WithTimeout(context.Background(), poolTimeout)
+	defer cancel()
+	select {
+	case <-r.reading:
+	case <-ctx.Done(): // another scrape waits for a store that ignores its context, as a file on a disk that hangs
+		s.addBool("ringuid_pool_ok", false)
+		return
+	}
 	defer func() { r.reading <- struct{}{} }()
 	if r.at.IsZero() || time.Since(r.at) >= poolInterval {
-		ctx, cancel := context.WithTimeout(context.Background(), poolTimeout)
-		defer cancel()
 		r.state, r.err = r.pool.State(ctx)
 		r.at = time.Now()
 		if r.err != nil {

@@ -130,6 +130,23 @@ func TestPoolReads(t *testing.T) {
 	})
 }
 
+// While a store ignores its context, only the scrape that has called it waits for it.
+func TestPoolThatIgnoresItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := newRegistry(t, NewPoolCollector(fakePool(func(context.Context) (recycled.State, error) {
+			time.Sleep(time.Hour)
+			return recycled.State{}, errors.New("down")
+		})))
+		begin := time.Now()
+		go registry.Gather()
+		synctest.Wait()
+		if got := values(t, registry, "ringuid_pool_ok", "pool"); len(got) != 1 || got[""] != 0 || time.Since(begin) != poolTimeout {
+			t.Errorf("ok is %v after %v", got, time.Since(begin))
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 // Invalid pools are errors of Register.
 func TestPoolOptions(t *testing.T) {
 	for _, c := range []prometheus.Collector{NewPoolCollector(nil), NewPoolCollector((*recycled.Assigner)(nil)), NewPoolCollector(&recycled.Assigner{}, WithLabels(prometheus.Labels{"pool": "x"}))} {

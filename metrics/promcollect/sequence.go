@@ -75,7 +75,8 @@ func NewDailyCollector(d *segment.Daily, opts ...Option) prometheus.Collector {
 func (s *scrape) addSources(tag string, sources []segment.SourceState) {
 	failing := map[string]bool{}
 	for _, source := range sources { // two metrics with the same labels would fail the scrape
-		failing[source.Source] = failing[source.Source] || source.LastError != nil
+		name := strings.ToValidUTF8(source.Source, "?") // it may contain a path; another label would fail the scrape, too
+		failing[name] = failing[name] || source.LastError != nil
 	}
 	for source, fails := range failing {
 		s.addBool("ringuid_segment_source_failing", fails, tag, source)

@@ -205,6 +205,26 @@ func TestStripeMetrics(t *testing.T) {
 	})
 }
 
+// A source whose description is not UTF-8, such as a path, does not fail the scrape.
+func TestSourceThatIsNotUTF8(t *testing.T) {
+	source := namedSource{segmenttest.NewMemory(), "file /srv/\xff"}
+	if err := source.CreateTag(t.Context(), "orders", segment.TagConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	registry := newRegistry(t, NewSequenceCollector(newSequence(t, source, "orders")))
+	if got := values(t, registry, "ringuid_segment_source_failing", "source"); !reflect.DeepEqual(got, map[string]float64{"file /srv/?": 0}) {
+		t.Errorf("the sources are %v", got)
+	}
+}
+
+// namedSource is a source with another description.
+type namedSource struct {
+	segment.Creator
+	name string
+}
+
+func (s namedSource) String() string { return s.name }
+
 // The metrics of a Daily have its tag without a date, and its numbers end with its digits.
 func TestDailyMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
@@ -81,6 +85,39 @@ func TestKeys(t *testing.T) {
 		t.Errorf("worker ID %d was leased; want %d", again.WorkerID(), l.WorkerID())
 	}
 	count(4)
+}
+
+// The client sends a write again if an interceptor or a proxy answers in the server's place. If the first try was made, the second one
+// meets its records: the result is an error, and the lease goes on.
+func TestWriteThatTheClientSendsTwice(t *testing.T) {
+	t.Parallel()
+	var lose atomic.Bool
+	client := onTxn(t, func(_ context.Context, write bool, _ *etcdserverpb.TxnRequest, send func() error) error {
+		if err := send(); err != nil || !write || !lose.Swap(false) {
+			return err
+		}
+		return status.Error(codes.DeadlineExceeded, "of a proxy")
+	}, etcdtest.Endpoints(t)...)
+	s := New(client, newPrefix())
+	state := slottest.Read(t, s, recycled.Query{})
+	pool := recycled.Pool{Revision: 1, History: state.History, Horizon: time.Second}
+	lose.Store(true)
+	if ok, err := s.Write(t.Context(), recycled.Write{History: state.History, Pool: &pool}); ok || err == nil || errors.Is(err, workerassign.ErrPermanent) {
+		t.Errorf("a write that was sent twice returned %v, %v; want an error", ok, err)
+	}
+	if after := slottest.Read(t, s, recycled.Query{}).Pool; after.Revision != 1 {
+		t.Errorf("the pool is %+v; the test does not bite", after)
+	}
+	s = New(client, newPrefix())
+	l := fleettest.Lease(t, s)
+	lose.Store(true)
+	_, err := l.Reserve(t.Context(), time.Now().Add(50*time.Millisecond))
+	if lose.Load() || errors.Is(err, workerassign.ErrVoid) || errors.Is(err, workerassign.ErrLeaseLost) {
+		t.Errorf("Reserve whose write was sent twice: %v", err)
+	}
+	if _, err := l.Reserve(t.Context(), time.Now().Add(100*time.Millisecond)); err != nil {
+		t.Errorf("Reserve after that: %v", err)
+	}
 }
 
 // A history that was deleted is replaced by a new one, which ends the leases.

@@ -32,7 +32,7 @@ const (
 	adviceLimit     = "the server has reached maxclients: if this persists, raise it"
 	adviceAuth      = "set user and password in the client's options"
 	adviceACL       = "grant the user the permissions that the documentation of package stores/redisstore lists (ACL SETUSER)"
-	adviceType      = "another program uses the key: delete that key, or use another pool (WithPool)"
+	adviceType      = "another program uses a key of the pool: delete the one that is no hash (see TYPE), and no other one, or use another pool (WithPool)"
 	adviceRestored  = "restore the pool's keys from a backup, or use another pool; see doc/fleet.md"
 	adviceClosed    = "the client was closed: close it only after the generators that use it, and the sequences"
 	adviceLost      = "check the address in the client's options, and that the server runs"

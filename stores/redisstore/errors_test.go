@@ -128,10 +128,10 @@ func TestServerErrors(t *testing.T) {
 	}
 	server.MustCommand("DEL", "ringuid:{default}:slots")
 	server.MustCommand("SET", "ringuid:{default}:slots", "x")
-	if _, err := s.Read(context.Background(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses the key") {
+	if _, err := s.Read(context.Background(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses a key") {
 		t.Errorf("with a key of another type Read() = %v", err)
 	}
-	if _, err := s.Write(context.Background(), w); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses the key") {
+	if _, err := s.Write(context.Background(), w); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses a key") {
 		t.Errorf("with a key of another type Write() = %v", err)
 	}
 	c.Close()
@@ -161,7 +161,7 @@ func TestErrorsInScripts(t *testing.T) {
 		{"@user_script: 93: -OOM command not allowed when used memory > 'maxmemory'.", false, "maxmemory"},
 		{"@user_script: 93: -MISCONF Redis is configured to save RDB snapshots, but it is currently not able to persist on disk.", false, "disk"},
 		{"@user_script: 93: -READONLY You can't write against a read only replica.", false, "replica"},
-		{"WRONGTYPE Operation against a key holding the wrong kind of value", true, "another program uses the key"},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", true, "another program uses a key"},
 		{"@user_script: 93: The user executing the script can't run this command or subcommand", true, "ACL SETUSER"},
 		{"attempt to index a nil value", true, "correct the cause"},
 	} {

@@ -39,6 +39,10 @@ func (s *Store) tagReplyError(reply []string) error {
 
 // damagedTag returns the error for a field of the hash of tags whose value no Store has written.
 func (s *Store) damagedTag(field, value string) error {
+	if strings.HasPrefix(field, "skip:") {
+		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be how many numbers the tag has skipped after changes of the history, 0 to 2251799813685248: "+
+			"set it to 0 with HSET; the tag then skips them again", segment.ErrSource, s, field, s.tagKeys[1], value)
+	}
 	if strings.HasPrefix(field, "skip") {
 		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be how many numbers were skipped after changes of the history, 0 to 2251799813685248: "+
 			"set it to the greatest value of the fields that begin with skip, with HSET", segment.ErrSource, s, field, s.tagKeys[1], value)

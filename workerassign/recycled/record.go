@@ -85,10 +85,16 @@ func (p Pool) Encode() []byte {
 func DecodePool(text []byte) (Pool, error) {
 	var p poolRecord
 	err := decode(text, &p, &p.Revision)
+	if err == nil && (p.First < 0 || p.Slots < 0 || p.Slots > maxSlots) { // stores make lists of them
+		err = recordError(text, fmt.Errorf("its first worker ID is %d, and it has %d slots; must be at least 0, and at most %d slots", p.First, p.Slots, maxSlots))
+	}
 	return Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
 		Since: p.Since.Time, Floor: p.Floor.Time,
 		Horizon: toDuration(p.Horizon), Fencing: toDuration(p.Fencing), Skew: toDuration(p.Skew)}, err
 }
+
+// maxSlots is the greatest number of slots of a pool.
+const maxSlots = 1 << 24
 
 func encode(v any) []byte {
 	text, err := json.Marshal(v)
@@ -105,7 +111,12 @@ func decode(text []byte, v any, revision *int64) error {
 		err = fmt.Errorf("its revision is %d; must be at least 1", *revision)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", ErrPool, text, workerassign.ErrPermanent, err)
+		return recordError(text, err)
 	}
 	return nil
+}
+
+// recordError returns the error for a record that no Store has written.
+func recordError(text []byte, err error) error {
+	return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", ErrPool, text, workerassign.ErrPermanent, err)
 }
