@@ -78,7 +78,7 @@ func (c *doctorCommand) Run(a *App) error {
 		}
 	}
 	name := connect.Redact(c.Store)
-	store, err := c.storeFlags.openContext(ctx, a)
+	store, err := c.storeFlags.open(ctx, a)
 	switch usage := (usageError{}); {
 	case errors.As(err, &usage):
 		return err

@@ -260,6 +260,9 @@ func TestFails(t *testing.T) {
 		{exitUsage, "peak rate is -1", "plan --nodes 1 --rate 1 --years 1 --peak=-1"},
 		{exitUsage, "the number is 4194303; must be 1 to 4194302, for the layout 1-28-22-13", "worker-file set " + path + " 4194303"},
 		{exitUsage, "the number is 9223372036854775807; must be 1 to", "worker-file set " + path + " 9223372036854775807"},
+		{exitUsage, "the number is 300000; must be 1 to 262142, for the layout 1-28-22-13 without 4 worker bits for prefix and division", "worker-file set --worker-divide 1 --worker-prefix 3/3 " + path + " 300000"},
+		{exitUsage, "has no worker IDs for the file", "worker-file show --worker-divide 22 " + path},
+		{exitUsage, "--worker-divide is -1", "worker-file show --worker-divide=-1 " + path},
 		{exitFailed, "create the directory", "worker-file show " + path + "/none/worker"},
 		{exitFailed, "create the directory", "worker-file set " + path + "/none/worker 3"},
 	} {

@@ -59,7 +59,12 @@ func (c *nextCommand) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	store, err := c.storeFlags.open(a)
+	if id, ok := a.LookupEnv("RINGUID_WORKER_ID"); ok && id != "" && c.Assigner != "static" {
+		return usageErrorf("RINGUID_WORKER_ID is %s: that worker ID belongs to a process, and this command would take another one: clear it, or set the parameter worker-id of the store if the process does not run", id)
+	}
+	ctx, cancel := context.WithTimeoutCause(a.Context, c.Timeout, fmt.Errorf("no answer within %v (--timeout)", c.Timeout))
+	defer cancel()
+	store, err := c.storeFlags.open(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -141,6 +142,7 @@ func TestNextWrapped(t *testing.T) {
 	fails(t, exitUsage, "RINGUID_ASSIGNER is static", []string{"RINGUID_ASSIGNER=static"}, "next")
 	fails(t, exitUsage, "there is no store", []string{"RINGUID_ASSIGNER=disposable"}, "next")
 	fails(t, exitUsage, "there is no store", nil, "doctor", "--assigner", "recycled")
+	fails(t, exitUsage, "RINGUID_WORKER_ID is ordinal: that worker ID belongs to a process", []string{"RINGUID_WORKER_ID=ordinal"}, "next", "--store", store)
 	// A misspelt variable must not lead to another format than that of the services, or to another store.
 	for _, name := range []string{"RINGUID_LAYUOT", "RINGUID_STORES"} {
 		for _, command := range []string{"next", "doctor", "parse 1", "plan --layout 1-28-22-13", "worker-file show x"} {
@@ -152,6 +154,16 @@ func TestNextWrapped(t *testing.T) {
 		takeIDs(t, []string{harmless}, "--store", store)
 	}
 	fails(t, exitUsage, "differs from the value of the option", []string{"RINGUID_ASSIGNER=disposable"}, "next", "--store", "file:"+slots+"?assign=recycled")
+}
+
+// A server that accepts connections and does not answer does not hold the command, where opening the store means to log in.
+func TestNextWithoutAnswer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	fails(t, exitFailed, "no answer within 100ms (--timeout)", nil, "next", "--timeout", "100ms", "--store", "zookeeper://u:p@"+listener.Addr().String())
 }
 
 // What is wrong is an error with its status, and no UID is printed.

@@ -364,27 +364,11 @@ func (c *poolRaiseFloor) least(a *App, store *connect.Store) (recycled.State, ti
 		return s, time.Time{}, fmt.Errorf("this host's clock shows %s, and that of %s %s; must not differ by more than %v, because the floor follows from the store's: set the clock that is wrong, or run this on a host of the services",
 			instant(received), store, instant(s.Now), bound)
 	}
-	least := s.Now.Add(floorWait(s.Pool, o)).Truncate(time.Second).Add(time.Second) // a whole second, for people
+	least := s.Now.Add(o.FloorWait(s.Pool)).Truncate(time.Second).Add(time.Second) // a whole second, for people
 	if s.Pool.Floor.After(least) {
 		least = s.Pool.Floor
 	}
 	return s, least, nil
-}
-
-// floorWait returns F + H + M of a pool, or of what the services declare, if that is greater: the backup may be older than a change of the
-// pool's durations.
-func floorWait(p recycled.Pool, o connect.Options) time.Duration {
-	wait := max(p.Horizon, o.Horizon)
-	for _, d := range []struct {
-		pool     time.Duration
-		declared *time.Duration
-	}{{p.Fencing, o.Fencing}, {p.Skew, o.Skew}} {
-		if d.declared != nil {
-			d.pool = max(d.pool, *d.declared)
-		}
-		wait += d.pool
-	}
-	return wait
 }
 
 // heldOf says how many slots are held.
@@ -431,7 +415,7 @@ func (c *poolNewHistory) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	change, done := "All leases end ("+heldOf(s)+"), and no lease begins before a floor, "+floorWait(s.Pool, connect.Options{}).String()+" later.", "All earlier leases have ended."
+	change, done := "All leases end ("+heldOf(s)+"), and no lease begins before a floor, "+store.Options().FloorWait(s.Pool).String()+" later.", "All earlier leases have ended."
 	if s.Pool.Revision == 0 {
 		change = "It has no pool. If a fleet has used one, the parameters of the store are wrong, or the backup is older than the pool: " +
 			"then end all generators, and wait as long as horizon and skew (1m20s by default), before one starts."

@@ -267,8 +267,8 @@ func TestPoolChanges(t *testing.T) {
 					}
 				}
 				tag(1)
-				store := store + "&horizon=10m" // the floor follows from the pool
-				if r := run(t, "", nil, "pool", "new-history", "--dry-run", "--store", store); !strings.Contains(r.stdout, "before a floor, 1m50s later.") {
+				store := store + "&horizon=10m" // which the next process declares
+				if r := run(t, "", nil, "pool", "new-history", "--dry-run", "--store", store); !strings.Contains(r.stdout, "before a floor, 10m35s later.") {
 					t.Errorf("new-history with another horizon: %+v", r)
 				}
 				pool(exitOK, "y\n", "new-history")
@@ -322,6 +322,16 @@ func TestPoolFloor(t *testing.T) {
 	server.SetClock(0)
 	for parameters, want := range map[string]string{"": ", in 1m5", "?horizon=10m": ", in 10m3", "?horizon=10m&fencing=5m&skew=1s": ", in 15m5s. |, in 15m6s. ", "?fencing=0s": ", in 1m50s. |, in 1m51s. "} {
 		if r := run(t, "", nil, "pool", "raise-floor", "--dry-run", "--store", store+parameters); r.status != exitOK || !slices.ContainsFunc(strings.Split(want, "|"), func(w string) bool { return strings.Contains(r.stdout, w) }) {
+			t.Errorf("%q: %+v, want %q", parameters, r, want)
+		}
+	}
+	// The pool may be that of a backup, from before the services declared more: those that declare nothing declare the defaults.
+	short := store + "?pool=short"
+	if r := run(t, "", nil, "pool", "create", "--store", short+"&horizon=10s&fencing=0s&skew=0s"); r.status != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	for parameters, want := range map[string]string{"": ", in 1m5", "&horizon=10s&fencing=0s&skew=0s": ", in 1"} {
+		if r := run(t, "", nil, "pool", "raise-floor", "--dry-run", "--store", short+parameters); r.status != exitOK || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, ", in 1m5") != (parameters == "") {
 			t.Errorf("%q: %+v, want %q", parameters, r, want)
 		}
 	}

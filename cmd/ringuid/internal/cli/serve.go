@@ -244,7 +244,7 @@ func (c *serveCommand) given() map[string]string {
 	}
 	if text, ok := given["epoch"]; ok {
 		if epoch, err := parseTime(text); err == nil { // as for other commands, it may be a date
-			given["epoch"] = epoch.Format(time.RFC3339)
+			given["epoch"] = epoch.Format(time.RFC3339Nano)
 		}
 	}
 	return given
@@ -374,6 +374,9 @@ func (s *served) logRollovers(log *slog.Logger) {
 		"rollover_interval", s.rolloverInterval, "worker_ids_remaining", remaining, "days_at_such_a_load", math.Floor(days))
 }
 
+// openTimeout is how long opening a store may take, where that means to log in: as long as the worker ID after that.
+const openTimeout = 30 * time.Second
+
 // openServed opens the stores, and then takes a worker ID, so that none is used up if a store cannot be opened.
 func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *served, err error) {
 	s := new(served)
@@ -384,6 +387,8 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 	}()
 	open := func(setting, location string, opts connect.Options) (*connect.Store, error) {
 		opts.Logger = log
+		ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("no answer within %v", openTimeout))
+		defer cancel()
 		store, err := connect.Open(ctx, location, opts)
 		if errors.Is(err, connect.ErrURL) {
 			return nil, usageErrorf("%s: %w", setting, err)

@@ -87,6 +87,7 @@ func TestServeFlagsOfOthers(t *testing.T) {
 	if strings.Contains(r.stderr, "epoch") {
 		t.Errorf("%+v", r)
 	}
+	fails(t, exitUsage, "must be a whole second", nil, "serve", "--store", "/s", "--epoch", "2010-11-04T01:42:54.657Z")
 	fails(t, exitUsage, `--epoch: is "yesterday"; must be a time`, nil, "serve", "--store", "/s", "--epoch", "yesterday")
 }
 

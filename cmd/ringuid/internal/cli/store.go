@@ -20,11 +20,8 @@ type storeFlags struct {
 // stateFile is the path of the default store, below the directory of the user's state.
 const stateFile = "ringuid/workers"
 
-// open opens the store.
-func (f storeFlags) open(a *App) (*connect.Store, error) { return f.openContext(a.Context, a) }
-
-// openContext opens the store, and ends when ctx does.
-func (f storeFlags) openContext(ctx context.Context, a *App) (*connect.Store, error) {
+// open opens the store, and ends when ctx does.
+func (f storeFlags) open(ctx context.Context, a *App) (*connect.Store, error) {
 	location := f.Store
 	opts := connect.Options{Logger: a.Logger}
 	if f.Assigner == "static" {

@@ -31,6 +31,7 @@ type workerFileShow struct {
 	Path   string `arg:"" help:"The path of the file."`
 	JSON   bool   `name:"json" help:"Print a JSON object."`
 	Layout string `default:"1-28-22-13" fromenv:"RINGUID_LAYOUT" placeholder:"WIDTHS" help:"The layout of the generators, for the number of worker IDs. Default: ${default}, or RINGUID_LAYOUT."`
+	wrapFlags
 }
 
 // Help implements kong.HelpProvider.
@@ -44,24 +45,23 @@ func (c *workerFileShow) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	layout, err := bitsalloc.ParseLayout(c.Layout)
+	layout, supply, err := supplyOf(c.Layout, c.wrapFlags)
 	if err != nil {
-		return usageErrorf("--layout: %w", err)
+		return err
 	}
 	last, err := f.Last()
 	if err != nil {
 		return err
 	}
-	supply := layout.MaxWorkerID()
 	left := max(supply-last, 0)
 	if c.JSON {
-		return json.NewEncoder(a.stdout()).Encode(map[string]any{"last": last, "left": left, "layout": layout})
+		return json.NewEncoder(a.stdout()).Encode(map[string]any{"last": last, "left": left, "layout": c.Layout})
 	}
 	if last == 0 {
-		_, err := fmt.Fprintf(a.stdout(), "No worker ID was assigned yet. The layout %v has %s.\n", layout, group(supply))
+		_, err := fmt.Fprintf(a.stdout(), "No worker ID was assigned yet. The layout %s has %s.\n", layout, group(supply))
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout(), "The last worker ID is %s. The layout %v has %s: %s are left (%.1f %%).\n",
+	_, err = fmt.Fprintf(a.stdout(), "The last worker ID is %s. The layout %s has %s: %s are left (%.1f %%).\n",
 		group(last), layout, group(supply), group(left), 100*float64(left)/float64(supply))
 	return err
 }
@@ -70,6 +70,7 @@ type workerFileSet struct {
 	Path   string `arg:"" help:"The path of the file. It is created if it does not exist."`
 	Number int64  `arg:"" help:"The number that all further worker IDs must be greater than."`
 	Layout string `default:"1-28-22-13" fromenv:"RINGUID_LAYOUT" placeholder:"WIDTHS" help:"The layout of the generators: the number must leave at least one of its worker IDs. Default: ${default}, or RINGUID_LAYOUT."`
+	wrapFlags
 }
 
 // Help implements kong.HelpProvider.
@@ -92,13 +93,13 @@ func (c *workerFileSet) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	layout, err := bitsalloc.ParseLayout(c.Layout)
+	layout, supply, err := supplyOf(c.Layout, c.wrapFlags)
 	if err != nil {
-		return usageErrorf("--layout: %w", err)
+		return err
 	}
 	// A digit too many would make the file useless permanently.
-	if greatest := layout.MaxWorkerID() - 1; c.Number < 1 || c.Number > greatest {
-		return usageErrorf("the number is %d; must be 1 to %d, for the layout %v (--layout)", c.Number, greatest, layout)
+	if greatest := supply - 1; c.Number < 1 || c.Number > greatest {
+		return usageErrorf("the number is %d; must be 1 to %d, for the layout %s (--layout)", c.Number, greatest, layout)
 	}
 	last, err := f.Last()
 	if err != nil {
@@ -114,6 +115,26 @@ func (c *workerFileSet) Run(a *App) error {
 	}
 	_, err = fmt.Fprintf(a.stdout(), "The next worker ID is greater than %d.\n", last)
 	return err
+}
+
+// supplyOf returns a layout in words, and how many worker IDs it leaves to a file: at least 1.
+func supplyOf(text string, wrap wrapFlags) (layout string, supply int64, err error) {
+	l, err := bitsalloc.ParseLayout(text)
+	if err != nil {
+		return "", 0, usageErrorf("--layout: %w", err)
+	}
+	_, bits, err := wrap.parse()
+	if err != nil {
+		return "", 0, err
+	}
+	layout = l.String()
+	if bits += wrap.WorkerDivide; bits > 0 {
+		layout += fmt.Sprintf(" without %d worker bits for prefix and division", bits)
+	}
+	if supply = l.MaxWorkerID() >> bits; supply < 1 {
+		return "", 0, usageErrorf("--layout: the layout %s has no worker IDs for the file", layout)
+	}
+	return layout, supply, nil
 }
 
 // openWorkerFile returns the file of a path, or of a URL of the scheme file.

@@ -1,11 +1,13 @@
 package connect
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
 
+	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -44,6 +46,25 @@ type Options struct {
 	History       string // of databases only
 
 	Logger *slog.Logger // of the assigner; nil: the generator's
+}
+
+// Durations returns H, F and M of a process with these options that finds that a store may have lost writes: of each, the pool's or its
+// own, whichever is longer. Before there is a pool, p is the zero value.
+func (o Options) Durations(p recycled.Pool) (horizon, fencing, skew time.Duration) {
+	longer := func(pool time.Duration, own *time.Duration, fallback time.Duration) time.Duration {
+		if own != nil {
+			return max(pool, *own)
+		}
+		return max(pool, fallback)
+	}
+	return max(p.Horizon, cmp.Or(o.Horizon, workerassign.DefaultHorizon)),
+		longer(p.Fencing, o.Fencing, workerassign.DefaultFencing), longer(p.Skew, o.Skew, workerassign.DefaultSkew)
+}
+
+// FloorWait returns how long after the clock of a store such a process lets leases begin: the sum of Durations.
+func (o Options) FloorWait(p recycled.Pool) time.Duration {
+	horizon, fencing, skew := o.Durations(p)
+	return horizon + fencing + skew
 }
 
 // A parameter is one of the URL's parameters that belong to Options.

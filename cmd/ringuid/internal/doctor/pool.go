@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -43,7 +42,7 @@ func (e *examination) poolState(s recycled.State, sent, received time.Time) {
 		e.info("pool", "there is no pool of recycled worker IDs yet")
 		if !s.NoLoss {
 			e.info("first start", "the store can lose acknowledged writes, so the first leases begin %v later, unless \"ringuid pool create\" is run before the first start",
-				workerassign.DefaultHorizon+workerassign.DefaultFencing+workerassign.DefaultSkew)
+				e.store.Options().FloorWait(p))
 		}
 		return
 	}
@@ -55,7 +54,8 @@ func (e *examination) poolState(s recycled.State, sent, received time.Time) {
 // history examines the history and the floor.
 func (e *examination) history(s recycled.State) {
 	p := s.Pool
-	wait := p.Fencing + p.Horizon + p.Skew
+	horizon, fencing, skew := e.store.Options().Durations(p)
+	wait := horizon + fencing + skew
 	switch {
 	case p.History != s.History:
 		e.warn("history", "wait for the floor; make sure that the former server accepts no writes",
@@ -65,7 +65,7 @@ func (e *examination) history(s recycled.State) {
 	default:
 		e.info("history", "the store can lose acknowledged writes: after each restart or failover, new leases begin %v later:"+
 			" %v until the former server accepts no writes (fencing), %v that it may have granted ahead (horizon), and %v for the difference of the clocks (skew)",
-			wait, p.Fencing, p.Horizon, p.Skew)
+			wait, fencing, horizon, skew)
 	}
 	if p.Floor.After(s.Now) {
 		e.warn("floor", "wait: generators continue at that time",

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,11 +56,23 @@ func TestClockLevels(t *testing.T) {
 // The wait after a failover is explained by what each part of it is for.
 func TestHistoryWait(t *testing.T) {
 	var got []Finding
-	e := &examination{report: func(f Finding) { got = append(got, f) }}
+	e := &examination{store: new(connect.Store), report: func(f Finding) { got = append(got, f) }}
 	e.history(recycled.State{History: "a", Pool: recycled.Pool{History: "a", Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second}})
 	const want = "new leases begin 1m50s later: 30s until the former server accepts no writes (fencing), 1m15s that it may have granted ahead (horizon), " +
 		"and 5s for the difference of the clocks (skew)"
 	if len(got) != 1 || !strings.Contains(got[0].Text, want) {
 		t.Errorf("%+v, want %q", got, want)
+	}
+	// A process declares what its store's address says, and the floor follows from the greater one.
+	store, err := connect.Open(t.Context(), "redis://127.0.0.1:1?horizon=10m", connect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	e.store = store
+	e.poolState(recycled.State{HostClock: true}, time.Time{}, time.Time{})
+	e.history(recycled.State{History: "a", Pool: recycled.Pool{History: "b", Horizon: time.Second, Fencing: time.Hour, Skew: 5 * time.Second}})
+	if text := fmt.Sprint(got[1:]); !strings.Contains(text, "the first leases begin 10m35s later") || !strings.Contains(text, "leases begin 1h10m5s later") {
+		t.Errorf("with a horizon of 10m: %s", text)
 	}
 }

@@ -54,6 +54,8 @@ func TestOversized(t *testing.T) {
 		for name, tt := range map[string]struct{ request, status string }{
 			"a body where there is none":    {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "413"},
 			"chunks where there is no body": {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "413"},
+			"no chunks":                     {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "200"},
+			"a chunk that is none":          {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "400"},
 			"a length of 1 TB":              {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1099511627776\r\n\r\n", "413"},
 			"a length that is not a number": {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", "400"},
 			"a long body in chunks":         {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat(chunk, 3) + "0\r\n\r\n", "413"},
@@ -84,6 +86,7 @@ func TestSlowClients(t *testing.T) {
 			"a slow header":       {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nX: ", "x", "", cfg.HeaderTimeout},
 			"a slow request line": {"GET /", "x", "400", cfg.HeaderTimeout},
 			"a slow body":         {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{\"ids\":[", "1", "408", cfg.ReadTimeout},
+			"no body, slowly":     {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "0", "408", cfg.ReadTimeout},
 			"a body without end":  {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "4000\r\n" + strings.Repeat("1", 0x4000) + "\r\n", "413", cfg.ReadTimeout},
 		} {
 			conn := s.connect()

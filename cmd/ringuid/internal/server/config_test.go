@@ -173,6 +173,11 @@ tokens:
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	for _, text := range []string{"store: ./worker", "tag-store: ../x", "store: file:worker?assign=recycled"} { // it depends on the working directory
+		if _, err := ReadConfig(Sources{File: writeFile(t, "config.yaml", text), LookupEnv: environment(nil)}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "must be absolute in a file of settings") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 	for _, name := range []string{"tags", "hosts"} { // as with a variable of the shell that is not set
 		_, err := ReadConfig(Sources{LookupEnv: environment(nil), Flags: map[string]string{name: ""}})
 		if want := "--" + name + " is empty, which would mean all"; err == nil || !strings.Contains(err.Error(), want) {

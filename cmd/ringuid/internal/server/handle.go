@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -79,16 +81,45 @@ func (c *call) admit(limited int64) bool {
 		c.fail(http.StatusMisdirectedRequest, "the host of the request is not one of this server; if it should be, add it to the setting hosts", nil)
 	case foreign != "":
 		c.fail(http.StatusForbidden, foreign, nil)
-	case r.ContentLength != 0 && !c.route.body:
-		c.w.Header()["Connection"] = s.values.closing // the body is not read
-		c.fail(http.StatusRequestEntityTooLarge, "a request for this path has no body", nil)
+	case r.ContentLength > 0 && !c.route.body:
+		c.failWithBody()
 	case r.ContentLength > int64(s.cfg.MaxBody):
 		c.w.Header()["Connection"] = s.values.closing
 		c.fail(http.StatusRequestEntityTooLarge, c.bodyLimit(), nil)
 	default:
-		return c.authorize()
+		return c.authorize() && (r.ContentLength >= 0 || c.route.body || c.hasEmptyBody())
 	}
 	return false
+}
+
+// failWithBody answers a request for a path that has none.
+func (c *call) failWithBody() {
+	c.w.Header()["Connection"] = c.s.values.closing // the body is not read
+	c.fail(http.StatusRequestEntityTooLarge, "a request for this path has no body", nil)
+}
+
+// hasEmptyBody reports whether a body of unknown length is empty: that is how HTTP/2 clients and proxies may send a POST without a body.
+// Otherwise it answers the request.
+func (c *call) hasEmptyBody() bool {
+	switch _, err := io.ReadFull(c.r.Body, make([]byte, 1)); {
+	case err == io.EOF:
+		return true
+	case err == nil:
+		c.failWithBody()
+	case !c.isLateBody(err):
+		c.fail(http.StatusBadRequest, fmt.Sprintf("the body cannot be read: %.200s", err), nil)
+	}
+	return false
+}
+
+// isLateBody reports whether a body did not arrive in time, and answers the request if that is so.
+func (c *call) isLateBody(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.w.Header()["Connection"] = c.s.values.closing
+	c.fail(http.StatusRequestTimeout, fmt.Sprintf("the body did not arrive within %v", c.s.cfg.ReadTimeout), nil)
+	return true
 }
 
 // bodyLimit returns the text about a body that is too long.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -87,9 +86,7 @@ func (c *call) parseUIDs() {
 	case errors.As(err, &tooLarge):
 		c.fail(http.StatusRequestEntityTooLarge, c.bodyLimit(), nil)
 		return
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.w.Header()["Connection"] = c.s.values.closing
-		c.fail(http.StatusRequestTimeout, fmt.Sprintf("the body did not arrive within %v", c.s.cfg.ReadTimeout), nil)
+	case c.isLateBody(err):
 		return
 	case err != nil:
 		c.fail(http.StatusBadRequest, fmt.Sprintf(`the body must be a JSON object such as {"ids":["962392666547429376"]}: %.200s`, err), nil)
