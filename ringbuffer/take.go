@@ -57,7 +57,7 @@ func (r *Ring) ClaimAfter(ctx context.Context, n int64, before func()) (first, g
 	}
 }
 
-// TryClaim is like Claim, but never blocks and does not call the take policy: got is 0 if the ring is empty or closed,
+// TryClaim is like Claim, but does not wait or call the take policy: got is 0 if the ring is empty or closed,
 // or if n is less than 1.
 func (r *Ring) TryClaim(n int64) (first, got int64) {
 	if n < 1 || !r.initialized() {

@@ -38,7 +38,8 @@ var _ Creator = (*Striped)(nil)
 // To change the number of stripes, first retire the tags of all old stripes, without exception: in one atomic step
 // each, such as a transaction that locks the row, read the counter and set it to 9223372036854775807. If the store
 // has no such step, stop all processes that use the tags before: a range that one receives between the two would be
-// handed out twice. Then create the tags of the new stripes, with a Start of (greatest counter that was read + 1) ×
+// handed out twice. If the store can lose acknowledged writes (Redis, a database with asynchronous replicas), stop them
+// too, and retire the tags again after each failover or restore until no configuration has the old stripes. Then create the tags of the new stripes, with a Start of (greatest counter that was read + 1) ×
 // old count. Processes with the old stripes use up what they have in memory, and get an error that wraps ErrExhausted
 // then. If a program creates tags by itself, begin with the tags that declare the old stripes, such as .stripe0of3 on
 // the first store of three: no program creates a tag of a retired stripe. Ten minutes later, when creations that had

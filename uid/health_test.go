@@ -94,6 +94,17 @@ func TestHealthUnbounded(t *testing.T) {
 	})
 }
 
+// Nor has it one if the time bits end after workerassign.Unbounded, in the year 9999.
+func TestUnboundedWithManyTimeBits(t *testing.T) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
+		g := construct(new(unboundedSource), WithLayout(layout(t, 40, 10, 13)))
+		g.Next()
+		if h, st := g.Health(), g.Stats(); !h.OK() || h.Bounded || st.LeaseBounded || !st.LeaseUntil.IsZero() {
+			t.Errorf("%+v, leased until %v (%v)", h, st.LeaseUntil, st.LeaseBounded)
+		}
+	})
+}
+
 // A lease of Recycled: For says how long UIDs come without the store, of an idle generator, too.
 func TestHealthWithoutTheStore(t *testing.T) {
 	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {

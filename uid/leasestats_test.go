@@ -121,6 +121,16 @@ type lateLease struct {
 
 func (l lateLease) NotBefore() time.Time { return l.begin }
 
+// A wait for a lease that begins in centuries does not compute.
+func TestDefaultWaitsForALeaseInCenturies(t *testing.T) {
+	d := newDefault(t, lateAssigner{time.Now().AddDate(300, 0, 0)}, WithLayout(layout(t, 40, 10, 13)))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if id, err := d.NextContext(ctx); err == nil || d.Stats().RejectedTakes > 10 {
+		t.Errorf("NextContext() = %d, %v, after %d waits", id, err, d.Stats().RejectedTakes)
+	}
+}
+
 // Stats have the time of the last failure to pad, also when padding works again.
 func TestStatsOfLastFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

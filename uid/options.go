@@ -88,10 +88,11 @@ func WithPaddingFactor(percent int) Option {
 }
 
 // WithScheduleInterval sets the time between scheduled paddings, which drop stale runs. 0 turns them
-// off; then the UIDs of an idle generator become stale. The default is a second.
+// off; then the UIDs of an idle generator become stale. The longest one is 365 days. The default is a second.
 func WithScheduleInterval(d time.Duration) Option {
+	const most = 365 * 24 * time.Hour // sums with it do not overflow
 	return option(func(c *config) {
-		options.Set(&c.interval, d, d >= 0, c.fail, "schedule interval is %v; must be 0 (off) or more", d)
+		options.Set(&c.interval, d, d >= 0 && d <= most, c.fail, "schedule interval is %v; must be 0 (off) to %v", d, most)
 	})
 }
 

@@ -74,6 +74,7 @@ func TestOptionsOfTheRing(t *testing.T) {
 	for text, opts := range map[string][]any{
 		"staleness bound is 0s; must be at least 3s":   {WithMaxStaleness(0)},
 		"staleness bound is -1ns; must be at least 3s": {WithMaxStaleness(-1)},
+		"must be 0 (off) to 8760h0m0s":                 {WithScheduleInterval(math.MaxInt64)},
 		"turns off the scheduled padding":              {WithScheduleInterval(0), WithMaxStaleness(time.Minute)},
 		"borrow limit is 4s; must be at least 16s":     {WithMaxBorrow(4 * time.Second)},
 	} {

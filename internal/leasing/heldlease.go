@@ -227,7 +227,10 @@ func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) er
 	if err != nil {
 		return h.error(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, requested.Format(time.RFC3339Nano)), err)
 	}
-	end := max(base.FirstDelta(granted.Until, m.cfg.Layout.MaxDelta()), h.lastGrant().end)
+	end := m.cfg.Layout.MaxDelta() + 1
+	if granted.Until.Before(workerassign.Unbounded()) { // the time bits may end later
+		end = max(base.FirstDelta(granted.Until, m.cfg.Layout.MaxDelta()), h.lastGrant().end)
+	}
 	g := &grant{end: end, askAt: end - max(end-unit, 0)*3/4, bounded: granted.Horizon > 0, horizon: int64(granted.Horizon / base.Unit()),
 		remaining: max(granted.Remaining, 0), total: granted.Total}
 	if unit >= end {

@@ -39,7 +39,7 @@ func (f *File) Hold(machine string) (_ *Held, record *lockedfile.Decoder, err er
 }
 
 // heldAdvice says what to do about a file that cannot be used.
-const heldAdvice = "restore its latest content on this machine; or make sure that no process uses the worker ID, and delete the file and its lock file"
+const heldAdvice = "put the original file back (a copy is refused); or make sure that no process uses the worker ID, and delete the file and its lock file"
 
 // read returns the record in the file; nil if there was never a file.
 func (h *Held) read() (*lockedfile.Decoder, error) {

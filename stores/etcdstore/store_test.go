@@ -99,16 +99,6 @@ func TestWriteThatTheClientSendsTwice(t *testing.T) {
 		return status.Error(codes.DeadlineExceeded, "of a proxy")
 	}, etcdtest.Endpoints(t)...)
 	s := New(client, newPrefix())
-	state := slottest.Read(t, s, recycled.Query{})
-	pool := recycled.Pool{Revision: 1, History: state.History, Horizon: time.Second}
-	lose.Store(true)
-	if ok, err := s.Write(t.Context(), recycled.Write{History: state.History, Pool: &pool}); ok || err == nil || errors.Is(err, workerassign.ErrPermanent) {
-		t.Errorf("a write that was sent twice returned %v, %v; want an error", ok, err)
-	}
-	if after := slottest.Read(t, s, recycled.Query{}).Pool; after.Revision != 1 {
-		t.Errorf("the pool is %+v; the test does not bite", after)
-	}
-	s = New(client, newPrefix())
 	l := fleettest.Lease(t, s)
 	lose.Store(true)
 	_, err := l.Reserve(t.Context(), time.Now().Add(50*time.Millisecond))
@@ -117,6 +107,28 @@ func TestWriteThatTheClientSendsTwice(t *testing.T) {
 	}
 	if _, err := l.Reserve(t.Context(), time.Now().Add(100*time.Millisecond)); err != nil {
 		t.Errorf("Reserve after that: %v", err)
+	}
+	state := slottest.Read(t, s, recycled.Query{All: true})
+	slot := state.Slots[0]
+	slot.Revision++
+	slot.Token = "another"
+	lose.Store(true)
+	if ok, err := s.Write(t.Context(), slottest.Swap(state, nil, slot)); ok || err == nil || errors.Is(err, workerassign.ErrPermanent) {
+		t.Errorf("a write that was sent twice returned %v, %v; want an error", ok, err)
+	}
+	if after := slottest.Read(t, s, recycled.Query{All: true}).Slots[0]; after.Token != slot.Token {
+		t.Errorf("the slot is %+v; the test does not bite", after)
+	}
+	// Two processes that add a slot at the same time write the same pool. The slower one has lost a race, no more.
+	state = slottest.Read(t, s, recycled.Query{All: true})
+	pool := state.Pool
+	pool.Revision++
+	pool.Slots++
+	for i, want := range []bool{true, false} {
+		slot := recycled.Slot{WorkerID: state.Pool.First + state.Pool.Slots, Revision: 1, Token: fmt.Sprint("token ", i), From: state.Now, Until: state.Now, History: state.History}
+		if ok, err := s.Write(t.Context(), slottest.Swap(state, &pool, slot)); ok != want || err != nil {
+			t.Errorf("the write of process %d returned %v, %v", i, ok, err)
+		}
 	}
 }
 

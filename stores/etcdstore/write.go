@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -36,11 +35,9 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 		}
 	}
 	before := s.lastSeen()
-	var reads []clientv3.Op // of the records, if they are others than those that are replaced
-	for _, op := range t.then {
-		if op.IsPut() && len(op.ValueBytes()) > 0 {
-			reads = append(reads, clientv3.OpGet(string(op.KeyBytes())))
-		}
+	var reads []clientv3.Op // if the records are others than those that are replaced
+	if len(w.Slots) > 0 {
+		reads = append(reads, clientv3.OpGet(s.slotKey(w.Slots[0].WorkerID)))
 	}
 	resp, wentBack, err := s.do(ctx, func(txn clientv3.Txn) clientv3.Txn { return txn.If(t.compare...).Then(t.then...).Else(reads...) })
 	if err != nil {
@@ -55,22 +52,18 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if wentBack {
 		return false, s.wentBackError()
 	}
-	if !resp.Succeeded && t.wasMade(resp) {
-		return false, fmt.Errorf("etcdstore: %s: the client has sent a write a second time, because the first try had no answer in time, and the first one was made, or another process has written the same", s)
+	if !resp.Succeeded && len(w.Slots) > 0 && wasMade(resp, w.Slots[0]) {
+		return false, fmt.Errorf("etcdstore: %s: the client has sent a write twice, because the first try, which was made, had no answer", s)
 	}
 	return resp.Succeeded, nil
 }
 
-// wasMade reports whether a record that the transaction, which has failed, was to write is there already. The client sends a request
-// again whose reply says Canceled or DeadlineExceeded while the context has not ended, as an interceptor or a proxy may answer.
-func (t *write) wasMade(resp *clientv3.TxnResponse) bool {
-	return slices.ContainsFunc(resp.Responses, func(r *etcdserverpb.ResponseOp) bool {
-		return slices.ContainsFunc(r.GetResponseRange().GetKvs(), func(kv *mvccpb.KeyValue) bool {
-			return slices.ContainsFunc(t.then, func(op clientv3.Op) bool {
-				return op.IsPut() && bytes.Equal(op.KeyBytes(), kv.Key) && bytes.Equal(op.ValueBytes(), kv.Value)
-			})
-		})
-	})
+// wasMade reports whether the first slot of a transaction that has failed is there already. No other write writes the same: it has a
+// token of its own, or ends such a lease. The client sends a request again whose reply says Canceled or DeadlineExceeded while the
+// context has not ended, as an interceptor or a proxy may answer.
+func wasMade(resp *clientv3.TxnResponse, slot recycled.Slot) bool {
+	kvs := kvsOf(resp, 0)
+	return len(kvs) > 0 && bytes.Equal(kvs[0].Value, slot.Encode())
 }
 
 // isOnOldData reports whether a write that was made has met data of the past. A snapshot that was restored in another cluster contains

@@ -13,7 +13,7 @@ import (
 )
 
 // fileAdvice says what to do about a file that cannot be used.
-const fileAdvice = "restore its latest content on this machine, with the same lock file, or see WithCopyGap; or delete it and its lock file, and create its tags again, " +
+const fileAdvice = "put the original file back, with the same lock file, or see WithCopyGap; or delete it and its lock file, and create its tags again, " +
 	"each with a Start beyond all numbers that were handed out"
 
 // read returns the content of the file. If there was never a file, the content has no id. The caller must hold the

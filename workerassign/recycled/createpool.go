@@ -43,7 +43,7 @@ func CreatePool(ctx context.Context, s Store, opts ...Option) error {
 			}
 			return fmt.Errorf("%w: %s has one with %d slots, %s; use it, or another store", ErrPoolExists, s, state.Pool.Slots, used)
 		case len(state.Slots) != 0:
-			return fmt.Errorf("%w: %s has no pool, but the slot of worker ID %d: the pool was lost; start a generator, which creates it with a floor; see doc/fleet.md",
+			return fmt.Errorf("%w: %s has no pool, but the slot of worker ID %d: the pool was lost: see doc/fleet.md, A slot or the pool is missing",
 				ErrPool, s, state.Slots[0].WorkerID)
 		case state.ReadOnly:
 			return fmt.Errorf("recycled: cannot create the pool in %s: the server is read-only: it may be a replica: use the primary", s)
@@ -115,7 +115,7 @@ func (a *slotAssign) newPoolRecord(wasSeen bool) floorRecord {
 // checkPool checks whether the pool is for generators such as this one.
 func (a *slotAssign) checkPool(p Pool) error {
 	if p.Format != a.req.Format {
-		return fmt.Errorf("%w: the pool's format is %q, and this generator's is %q; use another pool for another format", ErrPoolFormat, p.Format, a.req.Format)
+		return fmt.Errorf("%w: the pool's format is %q, and this generator's is %q; for another format, use another pool as doc/time.md says", ErrPoolFormat, p.Format, a.req.Format)
 	}
 	if first := a.recycled.cfg.firstWorkerID; p.First != first {
 		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)

@@ -144,7 +144,7 @@ func TestR7CreatePoolRefuses(t *testing.T) {
 			t.Fatalf("Write = %v, %v", ok, err)
 		}
 		err := recycled.CreatePool(f.Context(), f.Memory)
-		leasetest.WantError(t, "a slot", err, recycled.ErrPool, "memory store has no pool, but the slot of worker ID 5: the pool was lost; start a generator, which creates it with a floor")
+		leasetest.WantError(t, "a slot", err, recycled.ErrPool, "memory store has no pool, but the slot of worker ID 5: the pool was lost: see doc/fleet.md, A slot or the pool is missing")
 		if p := f.Dump().Pool; p.Revision != 0 {
 			t.Errorf("the pool is %+v", p)
 		}

@@ -70,7 +70,7 @@ func TestTwoFleets(t *testing.T) {
 				}
 				err := newGenerators(f, assigner(second.wrap), second.opts...)
 				leasetest.WantError(t, name, err, recycled.ErrPoolFormat,
-					fmt.Sprintf("recycled: the pool has another format: the pool's format is %q, and this generator's is %q; use another pool for another format", first, other))
+					fmt.Sprintf("recycled: the pool has another format: the pool's format is %q, and this generator's is %q; for another format, use another pool as doc/time.md says", first, other))
 				leasetest.WantError(t, name, err, uid.ErrLease)
 			})
 		})

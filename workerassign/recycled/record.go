@@ -118,5 +118,5 @@ func decode(text []byte, v any, revision *int64) error {
 
 // recordError returns the error for a record that no Store has written.
 func recordError(text []byte, err error) error {
-	return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", ErrPool, text, workerassign.ErrPermanent, err)
+	return fmt.Errorf("%w: the record %.200q cannot be read (%w): see doc/fleet.md, A slot or the pool is missing; %v", ErrPool, text, workerassign.ErrPermanent, err)
 }

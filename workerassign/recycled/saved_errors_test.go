@@ -69,7 +69,7 @@ func TestSavedErrorTexts(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			f.Fatal(err)
 		}
-		leasetest.WantError(t, "missing", assign(saved(), f.request()), workerassign.ErrCorrupt, path+" is missing, but its lock file shows that it existed: restore its latest content on this machine; "+
+		leasetest.WantError(t, "missing", assign(saved(), f.request()), workerassign.ErrCorrupt, path+" is missing, but its lock file shows that it existed: put the original file back (a copy is refused); "+
 			"or make sure that no process uses the worker ID, and delete the file and its lock file")
 	}, assigntest.WithNoLoss())
 	inFleet(t, func(f *fleet) { // a horizon that is less than the span, for which both are named

@@ -60,7 +60,7 @@ func (c *nextCommand) Run(a *App) error {
 		return err
 	}
 	if id, ok := a.LookupEnv("RINGUID_WORKER_ID"); ok && id != "" && c.Assigner != "static" {
-		return usageErrorf("RINGUID_WORKER_ID is %s: that worker ID belongs to a process, and this command would take another one: clear it, or set the parameter worker-id of the store if the process does not run", id)
+		return usageErrorf("RINGUID_WORKER_ID is %s: that worker ID belongs to a process, and this command would take another one: clear it; if that process does not run, its worker ID can be set by the parameter worker-id of the store", id)
 	}
 	ctx, cancel := context.WithTimeoutCause(a.Context, c.Timeout, fmt.Errorf("no answer within %v (--timeout)", c.Timeout))
 	defer cancel()

@@ -169,7 +169,6 @@ func (f configFile) setting(st setting, p pair) {
 		if path := strings.TrimPrefix(text, "file:"); (path != text || strings.HasPrefix(path, ".")) && !strings.HasPrefix(path, "/") && !filepath.IsAbs(path) {
 			// With another working directory, it would be another file, whose worker IDs are the same.
 			f.fail(f.at(p.node)+": "+st.name, "is %q, a relative path; must be absolute in a file of settings", text)
-			return
 		}
 	}
 	f.set(st, f.at(p.node)+": "+st.name, text)
