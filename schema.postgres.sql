@@ -462,8 +462,8 @@ CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 --   write to the server: set default_transaction_read_only, as described in AFTER A FAILOVER OR A RESTORED
 --   BACKUP. The old server must no longer accept writes. Run the statements in a session in which that setting
 --   is off: run SET default_transaction_read_only = off first, as a statement of its own.
---   1. For each tag whose numbers are stored somewhere, look for the greatest one (of a Daily: its digits
---      behind the date), and raise max_id above it:
+--   1. For each tag whose numbers are stored somewhere, look for the greatest one (of a Daily: of the tag's
+--      day, the digits behind the date), and raise max_id above it:
 --
 --       SELECT max(<column>) AS greatest_number FROM <table>;
 --       UPDATE leaf_alloc SET max_id = greatest(max_id, <greatest number> + 1) WHERE biz_tag = '<tag>';

@@ -510,8 +510,8 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 --   so. Raise max_id of every tag before services can write to the server.
 --   Prevent connections, or set read_only, as described in AFTER A FAILOVER OR A RESTORED BACKUP. The old server
 --   must no longer accept writes.
---   1. For each tag whose numbers are stored somewhere, look for the greatest one (of a Daily: its digits
---      behind the date), and raise max_id above it:
+--   1. For each tag whose numbers are stored somewhere, look for the greatest one (of a Daily: of the tag's
+--      day, the digits behind the date), and raise max_id above it:
 --
 --       SELECT MAX(<column>) AS greatest_number FROM <table>;
 --       UPDATE leaf_alloc SET max_id = GREATEST(max_id, <greatest number> + 1) WHERE biz_tag = '<tag>';

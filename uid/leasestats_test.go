@@ -121,7 +121,7 @@ type lateLease struct {
 
 func (l lateLease) NotBefore() time.Time { return l.begin }
 
-// A wait for a lease that begins in centuries does not compute.
+// A wait for a lease that begins in centuries does not use a whole CPU.
 func TestDefaultWaitsForALeaseInCenturies(t *testing.T) {
 	d := newDefault(t, lateAssigner{time.Now().AddDate(300, 0, 0)}, WithLayout(layout(t, 40, 10, 13)))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

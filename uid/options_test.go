@@ -120,6 +120,7 @@ func TestOptionsThatGoTogether(t *testing.T) {
 		"no borrowing":              {WithMaxBorrow(0), WithRollover(false)},
 		"a wide sequence":           {WithLayout(layout(t, 40, 1, 22)), WithBoostPower(3)},
 		"the least staleness bound": {WithScheduleInterval(time.Second), WithMaxStaleness(3 * time.Second)},
+		"the longest interval":      {WithScheduleInterval(365 * 24 * time.Hour)},
 		"several bounds":            {WithPaddingFactor(99), WithScheduleInterval(1), WithMaxStaleness(time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {

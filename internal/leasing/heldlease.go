@@ -278,7 +278,7 @@ func (h *HeldLease) awaitHorizon(ctx context.Context, unit, now int64) bool {
 	if unit <= now || now >= waitFor {
 		return true
 	}
-	if !m.cfg.Hooks.Pause(ctx, min(m.clock.Until(waitFor, m.clock.Elapsed())+1, maxHorizonWait)) {
+	if !m.cfg.Hooks.Pause(ctx, min(m.clock.Until(waitFor, m.clock.Elapsed()), maxHorizonWait-1)+1) {
 		return false
 	}
 	now = m.clock.Unit()

@@ -79,6 +79,20 @@ func TestInvariant5GrantIsWithinTheTimeBits(t *testing.T) {
 	}
 }
 
+// A lease without an end has none if the time bits end later, too: after the year 9999.
+func TestUnboundedGrantWithManyTimeBits(t *testing.T) {
+	m := newTestManager(t, 40)
+	for _, until := range []time.Time{workerassign.Unbounded(), workerassign.Unbounded().Add(time.Second)} {
+		m.assigner.assign = func(l *fakeLease) error {
+			l.grant = func(time.Time) (time.Time, error) { return until, nil }
+			return nil
+		}
+		if h, _ := m.acquire(t); h.Granted() != 1<<40 {
+			t.Errorf("a grant up to %v: granted is unit %d, want %d", until, h.Granted(), 1<<40)
+		}
+	}
+}
+
 // A unit that has started and is not granted is a failure. For one that has not started, the generator
 // waits. A later grant ends both.
 func TestDeniedUnits(t *testing.T) {

@@ -49,10 +49,10 @@ const (
 	ReasonOpenTransaction Reason = "commit or roll back whatever begins a transaction, also with db.Exec(\"BEGIN\")"
 
 	// These are different for other tables: see Advice.
-	ReasonTable         Reason = "the table does not exist: apply schema.sql, unless it was lost (see doc/runbook.md, A backup was restored), or set the table's name by WithTable"
-	ReasonTablePostgres Reason = "the table does not exist: apply schema.postgres.sql in the database of the DSN, unless it was lost (see doc/runbook.md, A backup was restored), set the " +
+	ReasonTable         Reason = "the table does not exist: apply schema.sql, unless the table was lost (see doc/runbook.md, A backup was restored), or set the table's name by WithTable"
+	ReasonTablePostgres Reason = "the table does not exist: apply schema.postgres.sql in the database of the DSN, unless the table was lost (see doc/runbook.md, A backup was restored), set the " +
 		"table's name by WithTable, or check search_path"
-	ReasonSchemaPostgres Reason = "the schema does not exist: apply schema.postgres.sql, unless it was lost (see doc/runbook.md, A backup was restored), or set the table's name by WithTable"
+	ReasonSchemaPostgres Reason = "the schema does not exist: apply schema.postgres.sql, unless the table was lost (see doc/runbook.md, A backup was restored), or set the table's name by WithTable"
 	ReasonAccess         Reason = "the account may not use this database: check the database's name in the DSN, or grant the account " +
 		"INSERT on the table"
 	ReasonGrant         Reason = "the account lacks a privilege: grant it INSERT on the table"
@@ -112,10 +112,10 @@ func adviceOf(u Use) map[Reason]string {
 	switch u {
 	case Slots:
 		return map[Reason]string{
-			ReasonTable: "a table does not exist: apply schema.sql, unless it was lost (see doc/runbook.md, A backup was restored), or set the tables' names by WithPoolTables",
-			ReasonTablePostgres: "a table does not exist: apply schema.postgres.sql in the database of the DSN, unless it was lost (see doc/runbook.md, A backup was restored), set the tables' " +
+			ReasonTable: "a table does not exist: apply schema.sql, unless the table was lost (see doc/runbook.md, A backup was restored), or set the tables' names by WithPoolTables",
+			ReasonTablePostgres: "a table does not exist: apply schema.postgres.sql in the database of the DSN, unless the table was lost (see doc/runbook.md, A backup was restored), set the tables' " +
 				"names by WithPoolTables, or check search_path",
-			ReasonSchemaPostgres: "the schema does not exist: apply schema.postgres.sql, unless it was lost (see doc/runbook.md, A backup was restored), or set the tables' names by WithPoolTables",
+			ReasonSchemaPostgres: "the schema does not exist: apply schema.postgres.sql, unless the table was lost (see doc/runbook.md, A backup was restored), or set the tables' names by WithPoolTables",
 			ReasonAccess: "the account may not use this database: check the database's name in the DSN, or grant the account the " +
 				"privileges in schema.sql under PRIVILEGES ON SLOTS",
 			ReasonGrant:            "the account lacks a privilege: grant it those in schema.sql under PRIVILEGES ON SLOTS",

@@ -85,16 +85,13 @@ func (p Pool) Encode() []byte {
 func DecodePool(text []byte) (Pool, error) {
 	var p poolRecord
 	err := decode(text, &p, &p.Revision)
-	if err == nil && (p.First < 0 || p.Slots < 0 || p.Slots > maxSlots) { // stores make lists of them
-		err = recordError(text, fmt.Errorf("its first worker ID is %d, and it has %d slots; must be at least 0, and at most %d slots", p.First, p.Slots, maxSlots))
+	if err == nil && (p.First < 0 || p.Slots < 0) {
+		err = recordError(text, fmt.Errorf("its first worker ID is %d, and it has %d slots; both must be at least 0", p.First, p.Slots))
 	}
 	return Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
 		Since: p.Since.Time, Floor: p.Floor.Time,
 		Horizon: toDuration(p.Horizon), Fencing: toDuration(p.Fencing), Skew: toDuration(p.Skew)}, err
 }
-
-// maxSlots is the greatest number of slots of a pool.
-const maxSlots = 1 << 24
 
 func encode(v any) []byte {
 	text, err := json.Marshal(v)

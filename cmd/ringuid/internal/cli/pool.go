@@ -260,7 +260,7 @@ func (c *changeFlags) confirm(a *App, change string) error {
 type poolRaiseFloor struct {
 	poolFlags
 	changeFlags
-	To string `placeholder:"TIME" help:"The floor, in RFC 3339. Default: the store's present, and fencing, horizon and skew of the pool, or of the services (--store) if longer. It cannot be earlier, nor more than 31 days later."`
+	To string `placeholder:"TIME" help:"The floor, in RFC 3339. Default: the store's present time plus fencing, horizon and skew of the pool, or of the services (--store) if longer. It cannot be earlier, nor more than 31 days later."`
 }
 
 // Help implements kong.HelpProvider.
