@@ -88,7 +88,7 @@ func TestUnboundedGrantWithManyTimeBits(t *testing.T) {
 			return nil
 		}
 		if h, _ := m.acquire(t); h.Granted() != 1<<40 {
-			t.Errorf("a grant up to %v: granted is unit %d, want %d", until, h.Granted(), 1<<40)
+			t.Errorf("a grant up to %v: granted is unit %d, want 1<<40", until, h.Granted())
 		}
 	}
 }
