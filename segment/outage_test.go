@@ -302,12 +302,13 @@ func TestSteadyState(t *testing.T) {
 			if want := 144_000 / int(test.size); len(calls) < want-1 || len(calls) > want*106/100+1 {
 				t.Errorf("%d ranges: the source was asked %d times, want about %d", test.capacity, len(calls), want)
 			}
-			// The source is asked in the middle of the numbers of a second, so that some of these belong to the next range.
-			if st := tr.s.Stats(); math.Abs(st.Rate-20) > 20*(0.01+20/float64(test.size)) || st.Step != 200 {
+			// The source is asked in the middle of the numbers of a second, so that some of these count for the next range.
+			off := 0.01 + 20/float64(test.size)
+			if st := tr.s.Stats(); math.Abs(st.Rate/20-1) > off || st.Step != 200 {
 				t.Errorf("%d ranges: Stats() = %+v, want a rate of 20", test.capacity, st)
 			}
 			h := tr.s.Health()
-			if want := time.Duration(float64(h.Buffered) / 20 * float64(time.Second)); h.For < want*98/100 || h.For > want*102/100 {
+			if want := time.Duration(float64(h.Buffered) / 20 * float64(time.Second)); math.Abs(float64(h.For)/float64(want)-1) > off+0.01 {
 				t.Errorf("%d ranges: Health() = %+v, want about %v", test.capacity, h, want)
 			}
 		})
