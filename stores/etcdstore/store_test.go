@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
@@ -91,13 +88,7 @@ func TestKeys(t *testing.T) {
 // meets its records: the result is an error, and the lease goes on.
 func TestWriteThatTheClientSendsTwice(t *testing.T) {
 	t.Parallel()
-	var lose atomic.Bool
-	client := onTxn(t, func(_ context.Context, write bool, _ *etcdserverpb.TxnRequest, send func() error) error {
-		if err := send(); err != nil || !write || !lose.Swap(false) {
-			return err
-		}
-		return status.Error(codes.DeadlineExceeded, "of a proxy")
-	}, etcdtest.Endpoints(t)...)
+	client, lose := losingReplies(t, codes.DeadlineExceeded)
 	s := New(client, newPrefix())
 	l := fleettest.Lease(t, s)
 	lose.Store(true)

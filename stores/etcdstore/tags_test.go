@@ -14,6 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
 	"github.com/ringuid/ringuid/internal/testkit/takertest"
@@ -38,6 +40,17 @@ func onTxn(t *testing.T, f func(ctx context.Context, write bool, txn *etcdserver
 	}
 	t.Cleanup(func() { client.Close() })
 	return client
+}
+
+// losingReplies returns a client that loses the reply to the next write that was made once lose is set: the caller gets a code instead.
+func losingReplies(t *testing.T, code codes.Code) (client *clientv3.Client, lose *atomic.Bool) {
+	lose = new(atomic.Bool)
+	return onTxn(t, func(_ context.Context, write bool, _ *etcdserverpb.TxnRequest, send func() error) error {
+		if err := send(); err != nil || !write || !lose.Swap(false) {
+			return err
+		}
+		return status.Error(code, "the reply was lost")
+	}, etcdtest.Endpoints(t)...), lose
 }
 
 // newPrefix returns an option with a prefix that no other test uses.

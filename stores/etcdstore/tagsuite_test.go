@@ -1,13 +1,9 @@
 package etcdstore
 
 import (
-	"context"
-	"sync/atomic"
 	"testing"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
@@ -26,13 +22,7 @@ func TestTagProcesses(t *testing.T) {
 
 // The reply to a write is lost, and not that to the read before it.
 func TestTagLostReplies(t *testing.T) {
-	var lose atomic.Bool
-	client := onTxn(t, func(_ context.Context, write bool, _ *etcdserverpb.TxnRequest, send func() error) error {
-		if err := send(); err != nil || !write || !lose.Swap(false) {
-			return err
-		}
-		return status.Error(codes.Unavailable, "the reply was lost")
-	}, etcdtest.Endpoints(t)...)
+	client, lose := losingReplies(t, codes.Unavailable)
 	prefix := newPrefix()
 	takertest.LostReplies(t, func() { lose.Store(true) }, New(client, prefix), New(dial(t, client.Endpoints()...), prefix))
 }
