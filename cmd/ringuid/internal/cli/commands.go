@@ -58,7 +58,7 @@ Examples:
 // newCommands returns the commands, with the flags that are derived from tables.
 func newCommands() *commands {
 	c := new(commands)
-	c.Serve.Plugins = kong.Plugins{generatorFlags()}
+	c.Serve.Plugins = kong.Plugins{flagStruct("", server.Flags()), flagStruct(`group:"generator"`, generatorFlags())}
 	return c
 }
 

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -32,90 +31,72 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// serveFlags are the settings of the server that are flags. The help lists those that are hidden with their defaults only. They are
-// texts: server.ReadConfig checks them together with those of the environment and of the file, and reports all faults at once.
-type serveFlags struct {
-	Store           *string `placeholder:"URL" help:"The store of worker IDs; without it, no UIDs."`
-	TagStore        *string `placeholder:"URL" help:"The store of tags, which may be the same."`
-	Tags            *string `placeholder:"TAG,…" help:"The tags that are served. Default: all."`
-	Listen          *string `placeholder:"HOST:PORT" help:"The address to listen on. Default: 127.0.0.1:8080."`
-	TokenFile       *string `placeholder:"FILE" help:"A file with a token that allows everything."`
-	TLSCert         *string `name:"tls-cert" placeholder:"FILE" help:"The certificate and its chain (PEM)."`
-	TLSKey          *string `name:"tls-key" placeholder:"FILE" help:"The key of the certificate (PEM)."`
-	Hosts           *string `placeholder:"NAME,…" help:"The names that requests may use for the host."`
-	MaxBatch        *string `hidden:""`
-	MaxBody         *string `hidden:""`
-	MaxHeader       *string `hidden:""`
-	MaxRequests     *string `hidden:""`
-	MaxConnections  *string `hidden:""`
-	RequestTimeout  *string `hidden:""`
-	HeaderTimeout   *string `hidden:""`
-	ReadTimeout     *string `hidden:""`
-	WriteTimeout    *string `hidden:""`
-	IdleTimeout     *string `hidden:""`
-	Drain           *string `hidden:""`
-	ShutdownTimeout *string `hidden:""`
-	LogLevel        *string `placeholder:"LEVEL" help:"debug, info, warn or error. Default: info."`
-	LogFormat       *string `placeholder:"FORM" help:"text or json. Default: text."`
-}
-
 type serveCommand struct {
-	Config string `placeholder:"FILE" fromenv:"RINGUID_CONFIG" help:"A file of settings (YAML). Default: RINGUID_CONFIG."`
-	serveFlags
-	kong.Plugins // the flags of generatorFlags
+	Config       string `placeholder:"FILE" fromenv:"RINGUID_CONFIG" help:"A file of settings (YAML). Default: RINGUID_CONFIG."`
+	kong.Plugins        // of flagStruct
 }
 
-// placeholders are those of the flags of the generator and of its worker ID that the help describes. It lists the others with their
-// defaults only.
-var placeholders = map[string]string{"generator": "KIND", "layout": "WIDTHS", "epoch": "TIME", "time_unit": "DURATION",
-	"assigner": "KIND", "worker_id": "N", "worker_name": "NAME", "worker_prefix": "N/BITS", "worker_divide": "BITS"}
+// placeholders are those of the flags that the help describes. It lists the others with their defaults only.
+var placeholders = map[string]string{"store": "URL", "tag-store": "URL", "tags": "TAG,…", "listen": "HOST:PORT", "token-file": "FILE", "tls-cert": "FILE",
+	"tls-key": "FILE", "hosts": "NAME,…", "log-level": "LEVEL", "log-format": "FORM", "generator": "KIND", "layout": "WIDTHS", "epoch": "TIME",
+	"time-unit": "DURATION", "assigner": "KIND", "worker-id": "N", "worker-name": "NAME", "worker-prefix": "N/BITS", "worker-divide": "BITS"}
 
-// generatorFlags returns a pointer to a struct with the flags of the generator and of its worker ID: those of settings.Keys, without the
-// store, which is a setting of the server.
-func generatorFlags() any {
-	var fields []reflect.StructField
+// generatorFlags returns the flags of the generator and of its worker ID: those of settings.Keys, without the store, which is a setting of
+// the server.
+func generatorFlags() (flags []server.Flag) {
 	for _, k := range settings.Keys() {
-		if k.Name == "store" {
-			continue
-		}
-		help := k.Usage
+		f := server.Flag{Name: server.FlagOfKey(k), Usage: k.Usage, Default: k.Default}
 		switch k.Name {
+		case "store":
+			continue
 		case "epoch":
-			help += ", or a date" // as in other commands
+			f.Usage += ", or a date" // as in other commands
 		case "assigner":
-			help = "where the worker ID comes from: disposable or recycled" // static is refused
+			f.Usage = "where the worker ID comes from: disposable or recycled" // static is refused
+		case "rollover_interval":
+			f.Default = defaultRolloverInterval.String() + " (0 for recycled worker IDs)"
 		}
-		if k.Default != "" && !strings.Contains(help, "default is "+k.Default) {
-			help += ". Default: " + k.Default
+		flags = append(flags, f)
+	}
+	return flags
+}
+
+// flagStruct returns a pointer to a struct with flags, for kong; tag is added to each. They are texts: server.ReadConfig checks them
+// together with those of the environment and of the file, and reports all faults at once.
+func flagStruct(tag string, flags []server.Flag) any {
+	var fields []reflect.StructField
+	for _, f := range flags {
+		help := strings.ToUpper(f.Usage[:1]) + f.Usage[1:]
+		if f.Default != "" && !strings.Contains(help, "default is "+f.Default) {
+			help += ". Default: " + f.Default
 		}
-		tag := fmt.Sprintf(`name:"%s" group:"generator" placeholder:"%s" help:%q`, server.FlagOfKey(k), placeholders[k.Name], help+".")
-		if placeholders[k.Name] == "" {
+		tag := fmt.Sprintf(`name:"%s" placeholder:"%s" help:%q %s`, f.Name, placeholders[f.Name], help+".", tag)
+		if placeholders[f.Name] == "" {
 			tag += ` hidden:""`
 		}
-		if k.Name == "time_unit" {
+		if f.Name == "time-unit" {
 			tag += ` aliases:"unit"` // as it is called in other commands
 		}
-		fields = append(fields, reflect.StructField{Name: strings.ToUpper(k.Name), Type: reflect.TypeFor[*string](), Tag: reflect.StructTag(tag)})
+		name := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		fields = append(fields, reflect.StructField{Name: name, Type: reflect.TypeFor[*string](), Tag: reflect.StructTag(tag)})
 	}
 	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
-// moreFlags lists the flags of the generator that the help does not describe, with their defaults, for a help of 100 columns.
+// moreFlags lists the flags that the help does not describe, with their defaults, for a help of 100 columns.
 func moreFlags() string {
 	var b strings.Builder
-	n := 0
-	for _, k := range settings.Keys() {
-		if k.Name == "store" || placeholders[k.Name] != "" {
+	column := 100
+	for _, f := range append(server.Flags(), generatorFlags()...) {
+		if placeholders[f.Name] != "" {
 			continue
 		}
-		value := cmp.Or(k.Default, "0")
-		if k.Name == "rollover_interval" {
-			value = defaultRolloverInterval.String() + " (0 for recycled worker IDs)"
-		}
-		if n++; n%4 == 1 {
+		text := " --" + f.Name + "=" + cmp.Or(f.Default, "0")
+		if column += len(text); column > 100 {
 			b.WriteString("\n ")
+			column = len(text)
 		}
-		b.WriteString(" --" + server.FlagOfKey(k) + "=" + value)
+		b.WriteString(text)
 	}
 	return b.String() + "\n"
 }
@@ -149,10 +130,7 @@ Examples:
   ringuid serve --store 'mysql://service:secret@db1:3306/ids' --tag-store 'mysql://service:secret@db1:3306/ids' --listen :8080 --token-file /run/secrets/token
 
 More flags, with their defaults (see doc/server.md and doc/settings.md):
-
-  --max-batch=10000 --max-body=65536 --max-header=16384 --max-requests=1000 --max-connections=10000
-  --request-timeout=5s --header-timeout=5s --read-timeout=10s --write-timeout=20s --idle-timeout=1m
-  --drain=1s --shutdown-timeout=20s` + moreFlags()
+` + moreFlags()
 }
 
 // Run serves until the context ends.
@@ -238,9 +216,13 @@ func (f configFaults) Error() string {
 // given returns the flags that are set, by the names of settings.
 func (c *serveCommand) given() map[string]string {
 	given := map[string]string{}
-	addGiven(given, reflect.ValueOf(c.serveFlags))
 	for _, flags := range c.Plugins {
-		addGiven(given, reflect.ValueOf(flags).Elem())
+		v := reflect.ValueOf(flags).Elem()
+		for i := range v.NumField() {
+			if text := v.Field(i).Interface().(*string); text != nil {
+				given[v.Type().Field(i).Tag.Get("name")] = *text
+			}
+		}
 	}
 	if text, ok := given["epoch"]; ok {
 		if epoch, err := parseTime(text); err == nil { // as for other commands, it may be a date
@@ -248,30 +230,6 @@ func (c *serveCommand) given() map[string]string {
 		}
 	}
 	return given
-}
-
-// addGiven adds the flags of a struct that are set.
-func addGiven(given map[string]string, flags reflect.Value) {
-	for i := range flags.NumField() {
-		if text := flags.Field(i).Interface().(*string); text != nil {
-			given[flagName(flags.Type().Field(i))] = *text
-		}
-	}
-}
-
-// flagName returns the name of a field's flag.
-func flagName(f reflect.StructField) string {
-	if name := f.Tag.Get("name"); name != "" {
-		return name
-	}
-	var b strings.Builder
-	for i, r := range f.Name {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('-')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }
 
 // storeOptions returns what the settings of the generator say about the store of its worker IDs.

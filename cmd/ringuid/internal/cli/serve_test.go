@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,11 +30,9 @@ func TestServeHelpDefaults(t *testing.T) {
 	for _, match := range regexp.MustCompile(`--([a-z-]+)=(\S+)`).FindAllStringSubmatch((*serveCommand)(nil).Help(), -1) {
 		listed[match[1]] = match[2]
 	}
-	for _, flags := range []reflect.Type{reflect.TypeFor[serveFlags](), reflect.TypeOf(generatorFlags()).Elem()} {
-		for i := range flags.NumField() {
-			if _, hidden := flags.Field(i).Tag.Lookup("hidden"); hidden && listed[flagName(flags.Field(i))] == "" {
-				t.Errorf("--%s is not listed", flagName(flags.Field(i)))
-			}
+	for _, f := range append(server.Flags(), generatorFlags()...) {
+		if placeholders[f.Name] == "" && listed[f.Name] == "" {
+			t.Errorf("--%s is not listed", f.Name)
 		}
 	}
 	delete(listed, "rollover-interval") // which has another default than in services
@@ -54,29 +51,6 @@ func TestServeHelpDefaults(t *testing.T) {
 	cfg.UID = nil
 	if !reflect.DeepEqual(cfg, server.DefaultConfig()) {
 		t.Errorf("with the flags as they are listed: %+v\nthe defaults are %+v", cfg, server.DefaultConfig())
-	}
-}
-
-// Each setting of the server is a flag, and each flag a setting.
-func TestServeFlags(t *testing.T) {
-	var flags []string
-	c := newCommands().Serve
-	for _, v := range []reflect.Value{reflect.ValueOf(&c.serveFlags).Elem(), reflect.ValueOf(c.Plugins[0]).Elem()} {
-		for i := range v.NumField() {
-			flags = append(flags, flagName(v.Type().Field(i)))
-			value := "x"
-			v.Field(i).Set(reflect.ValueOf(&value))
-		}
-	}
-	given := c.given()
-	if len(given) != len(flags) {
-		t.Errorf("%d of %d flags are passed on", len(given), len(flags))
-	}
-	want := server.FlagNames()
-	slices.Sort(flags)
-	slices.Sort(want)
-	if !slices.Equal(flags, want) {
-		t.Errorf("the flags are\n%q, and the settings\n%q", flags, want)
 	}
 }
 
@@ -177,9 +151,9 @@ func TestServeHelpIsShort(t *testing.T) {
 	if n := strings.Count(r.stdout, "\n"); n > 80 {
 		t.Errorf("it has %d lines", n)
 	}
-	for _, name := range server.FlagNames() {
-		if !strings.Contains(r.stdout, "--"+name) {
-			t.Errorf("it does not name --%s", name)
+	for _, f := range append(server.Flags(), generatorFlags()...) {
+		if !strings.Contains(r.stdout, "--"+f.Name) {
+			t.Errorf("it does not name --%s", f.Name)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/await"
 	"github.com/ringuid/ringuid/stores/etcdstore"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/stores/redisstore"
@@ -266,8 +267,8 @@ func (s *Store) openZooKeeper(ctx context.Context) error {
 		return fmt.Errorf("connect: %s: %w", a.redacted, err)
 	}
 	if a.user != "" {
-		login := func() error { return conn.AddAuth("digest", []byte(a.user+":"+a.password)) }
-		if err := await(ctx, login); err != nil { // it waits for the server
+		login := func() (any, error) { return nil, conn.AddAuth("digest", []byte(a.user+":"+a.password)) }
+		if _, err := await.Call(ctx, login); err != nil { // it waits for the server
 			conn.Close()
 			return fmt.Errorf("connect: %s: %w", a.redacted, err)
 		}
@@ -280,19 +281,6 @@ func (s *Store) openZooKeeper(ctx context.Context) error {
 	s.clients.ZooKeeper, s.store = conn, store
 	s.close = func() error { conn.Close(); return nil }
 	return nil
-}
-
-// await returns the result of a call that has no context, or the cause of the end of ctx. The call then ends when the
-// connection is closed.
-func await(ctx context.Context, call func() error) error {
-	result := make(chan error, 1) // so that the goroutine can end
-	go func() { result <- call() }()
-	select {
-	case err := <-result:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // zookeeperPath returns the path of all znodes.

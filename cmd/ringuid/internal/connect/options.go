@@ -93,20 +93,8 @@ func parameters() []parameter {
 		{"history", func(o *Options, v string) error { return assign(&o.History, v) }},
 		{"worker-id", func(o *Options, v string) error { return assignNumber(&o.WorkerID, v) }},
 		{"first-worker-id", func(o *Options, v string) error { return assignNumber(&o.FirstWorkerID, v) }},
-		{"horizon", func(o *Options, v string) error {
-			d, err := parseDuration(v)
-			if err != nil {
-				return err
-			}
-			return assign(&o.Horizon, d)
-		}},
-		{"clock-bound", func(o *Options, v string) error {
-			d, err := parseDuration(v)
-			if err != nil {
-				return err
-			}
-			return assign(&o.ClockBound, d)
-		}},
+		{"horizon", func(o *Options, v string) error { return assignPositive(&o.Horizon, v) }},
+		{"clock-bound", func(o *Options, v string) error { return assignPositive(&o.ClockBound, v) }},
 		{"fencing", func(o *Options, v string) error { return assignDuration(&o.Fencing, v) }},
 		{"skew", func(o *Options, v string) error { return assignDuration(&o.Skew, v) }},
 	}
@@ -132,20 +120,15 @@ func assignNumber(field **int64, text string) error {
 	if err != nil || n < 0 {
 		return fmt.Errorf("must be a decimal number of at least 0")
 	}
-	if *field != nil && **field != n {
-		return errDifferent
-	}
-	*field = &n
-	return nil
+	return assignPointer(field, n)
 }
 
-// parseDuration parses a duration that must be more than 0.
-func parseDuration(text string) (time.Duration, error) {
+func assignPositive(field *time.Duration, text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("must be a duration of more than 0, such as 45s")
+		return fmt.Errorf("must be a duration of more than 0, such as 45s")
 	}
-	return d, nil
+	return assign(field, d)
 }
 
 func assignDuration(field **time.Duration, text string) error {
@@ -153,10 +136,15 @@ func assignDuration(field **time.Duration, text string) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("must be a duration of at least 0, such as 30s")
 	}
-	if *field != nil && **field != d {
+	return assignPointer(field, d)
+}
+
+// assignPointer sets a field that has no value yet, and whose zero value is one.
+func assignPointer[T comparable](field **T, value T) error {
+	if *field != nil && **field != value {
 		return errDifferent
 	}
-	*field = &d
+	*field = &value
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/await"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
@@ -182,10 +183,11 @@ func (s *Store) ping(ctx context.Context) error {
 		_, err := c.Etcd.Get(ctx, s.address.etcdPrefix()+"pool", clientv3.WithCountOnly())
 		return err
 	case ZooKeeper:
-		return await(ctx, func() error {
+		_, err := await.Call(ctx, func() (any, error) {
 			_, _, err := c.ZooKeeper.Exists("/zookeeper") // exists always
-			return err
+			return nil, err
 		})
+		return err
 	}
 	directory := filepath.Dir(s.clients.Path)
 	info, err := os.Stat(directory)

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -297,19 +296,3 @@ func isOneOf(err error, codes string) bool {
 func isMissing(err error) bool  { return isOneOf(err, "1146 1049 42P01 3F000") }
 func isDenied(err error) bool   { return isOneOf(err, "1044 1142 1143 1227 42501") }
 func isReadOnly(err error) bool { return isOneOf(err, "1290 1836 25006") }
-
-// queryRow reads one row into texts; a NULL is "".
-func queryRow(ctx context.Context, db *sql.DB, query string, columns int) ([]string, error) {
-	values, pointers := make([]sql.NullString, columns), make([]any, columns)
-	for i := range values {
-		pointers[i] = &values[i]
-	}
-	if err := db.QueryRowContext(ctx, query).Scan(pointers...); err != nil {
-		return nil, err
-	}
-	texts := make([]string, columns)
-	for i, v := range values {
-		texts[i] = v.String
-	}
-	return texts, nil
-}

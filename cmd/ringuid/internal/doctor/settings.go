@@ -91,21 +91,24 @@ func readVariables(rows *sql.Rows) (map[string]string, error) {
 
 // postgresSettings examines the settings that decide whether the server loses acknowledged writes.
 func (e *examination) postgresSettings(db *sql.DB) {
-	s, err := queryRow(e.ctx, db, "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"+
-		" current_setting('synchronous_standby_names'), pg_is_in_recovery()::text, current_setting('transaction_read_only'), current_setting('server_encoding')", 7)
+	var fsync, pages, commit, standbys, readOnly, encoding string
+	var standby bool
+	err := db.QueryRowContext(e.ctx, "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"+
+		" current_setting('synchronous_standby_names'), pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_encoding')").
+		Scan(&fsync, &pages, &commit, &standbys, &standby, &readOnly, &encoding)
 	if err != nil {
 		e.failed("durability", err)
 		return
 	}
 	const advice = "see schema.postgres.sql under DURABILITY (ringuid schema postgres)"
 	healthy := true
-	for i, name := range []string{"fsync", "full_page_writes"} {
-		if s[i] != "on" {
+	for _, s := range []struct{ name, value string }{{"fsync", fsync}, {"full_page_writes", pages}} {
+		if s.value != "on" {
 			healthy = false
-			e.fault("durability", advice, "%s is %s; must be on: the server can lose acknowledged writes if the machine loses power", name, s[i])
+			e.fault("durability", advice, "%s is %s; must be on: the server can lose acknowledged writes if the machine loses power", s.name, s.value)
 		}
 	}
-	switch commit, standbys := s[2], s[3]; {
+	switch {
 	case commit == "off":
 		healthy = false
 		e.warn("durability", advice, "synchronous_commit is off; ringuid sets it to on in its own transactions, but other services do not")
@@ -115,16 +118,16 @@ func (e *examination) postgresSettings(db *sql.DB) {
 	case standbys == "":
 		e.info("failover", "synchronous_standby_names is empty: a standby that replaces this server lacks the last commits")
 	}
-	if s[4] == "true" {
+	if standby {
 		e.fault("writable", "make the address lead to the primary", "the server is a standby")
-	} else if s[5] == "on" {
+	} else if readOnly == "on" {
 		e.fault("writable", "check default_transaction_read_only", "transactions are read-only")
 	}
-	if s[6] != "UTF8" {
-		e.fault("encoding", "use a database whose encoding is UTF8", "the database's encoding is %s; must be UTF8 for recycled worker IDs", s[6])
+	if encoding != "UTF8" {
+		e.fault("encoding", "use a database whose encoding is UTF8", "the database's encoding is %s; must be UTF8 for recycled worker IDs", encoding)
 	}
 	if healthy {
-		e.ok("durability", "fsync, full_page_writes and synchronous_commit are %s, %s and %s", s[0], s[1], s[2])
+		e.ok("durability", "fsync, full_page_writes and synchronous_commit are %s, %s and %s", fsync, pages, commit)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/await"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/stores/redisstore"
@@ -303,7 +304,7 @@ func (e *examination) zookeeper() {
 	e.info("members", "connected to %s", conn.Server())
 	e.info("durability", "ZooKeeper writes to disk before it acknowledges, unless forceSync is no, which cannot be seen from here")
 	// The calls of the client have no context. They end when the connection is closed.
-	exists, err := await(e.ctx, func() (bool, error) {
+	exists, err := await.Call(e.ctx, func() (bool, error) {
 		exists, _, err := conn.Exists(root + "/history")
 		return exists, err
 	})
@@ -316,7 +317,7 @@ func (e *examination) zookeeper() {
 	default:
 		e.pool()
 	}
-	found, err := await(e.ctx, func() (map[string][2]int64, error) {
+	found, err := await.Call(e.ctx, func() (map[string][2]int64, error) {
 		found := map[string][2]int64{}
 		names, _, err := conn.Children(root + "/tags")
 		for _, name := range names {

@@ -48,8 +48,7 @@ func (c *call) blockNumbers() {
 		err = errNotPositive
 	}
 	if err != nil {
-		status, detail := numberProblem(tag, err)
-		c.fail(status, detail, err)
+		c.failNumber(tag, err)
 		return
 	}
 	c.sendBlock(r.First, r.Length, max(r.Stride, 1), "")
@@ -73,7 +72,7 @@ func (c *call) blockSize() (n int, ok bool) {
 
 // claimUIDs returns up to n consecutive UIDs, and how many were used up for them. It waits as a long list does.
 func (c *call) claimUIDs(n int) (first uid.ID, count, used int, err error) {
-	if err := c.beginLong(); err != nil {
+	if err := c.acquire(c.s.long, 1); err != nil {
 		return 0, 0, 0, err
 	}
 	defer c.s.long.Release(1)

@@ -46,7 +46,7 @@ func (c *call) reserve(b *budget, body, memory int) (taken int64, ok bool) {
 	}
 	taken = min(int64(memory), b.size)
 	if b.requests.Add(1) <= b.most && c.acquireShare(taken) {
-		if c.acquire(b.bytes, taken) {
+		if c.acquire(b.bytes, taken) == nil {
 			return taken, true
 		}
 		c.releaseShare()
@@ -57,8 +57,11 @@ func (c *call) reserve(b *budget, body, memory int) (taken int64, ok bool) {
 }
 
 // acquire waits for n bytes, but no longer than the request may take.
-func (c *call) acquire(s *semaphore.Weighted, n int64) bool {
-	return s.TryAcquire(n) || s.Acquire(&c.limit, n) == nil // Acquire would start a timer
+func (c *call) acquire(s *semaphore.Weighted, n int64) error {
+	if s.TryAcquire(n) { // Acquire would start a timer
+		return nil
+	}
+	return s.Acquire(&c.limit, n)
 }
 
 // connectionShare is how many bytes of the budgets the requests of one connection may have at the same time. Only in HTTP/2 it has several.
@@ -82,7 +85,7 @@ func (c *call) acquireShare(n int64) bool {
 		return true
 	}
 	n = min(n, connectionShare)
-	if !c.acquire(share, n) {
+	if c.acquire(share, n) != nil {
 		return false
 	}
 	c.share, c.shared = share, n

@@ -24,10 +24,7 @@ func (c *call) takeNumbers() {
 			left -= r.Length
 		}
 		return nil
-	}, func(err error) {
-		status, detail := numberProblem(tag, err)
-		c.fail(status, detail, err)
-	})
+	}, func(err error) { c.failNumber(tag, err) })
 }
 
 // claim returns up to n numbers of a tag, which must be one of those that are served.
@@ -61,6 +58,12 @@ func (s *Server) checkTag(tag string) error {
 		return fmt.Errorf("%w: %.140q is not in the setting tags", segment.ErrNoTag, tag)
 	}
 	return nil
+}
+
+// failNumber answers a request that got no number.
+func (c *call) failNumber(tag string, err error) {
+	status, detail := numberProblem(tag, err)
+	c.fail(status, detail, err)
 }
 
 // numberProblem returns the status for an error of a sequence, and what the client is told.

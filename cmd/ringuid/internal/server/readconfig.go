@@ -15,7 +15,7 @@ import (
 // the file.
 type Sources struct {
 	File      string                      // the path of a YAML file; "": none
-	Flags     map[string]string           // by the names of FlagNames
+	Flags     map[string]string           // by the names of Flags and FlagOfKey
 	LookupEnv func(string) (string, bool) // nil: os.LookupEnv
 
 	// Environ is what os.Environ returns. A variable in it that begins with RINGUID_ and is not a setting is a fault: it is

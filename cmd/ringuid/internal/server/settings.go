@@ -29,15 +29,15 @@ func (st setting) env() string {
 // table returns all settings that flags, variables and the file have in common.
 func table() []setting {
 	return []setting{
-		textSetting("store", "URL of the store of worker IDs; without it, no UIDs are served", func(c *Config) *string { return &c.Store }, nil),
-		textSetting("tag-store", "URL of the store of tags; without it, no numbers of tags are served", func(c *Config) *string { return &c.TagStore }, nil),
-		listSetting("tags", "tags that are served, separated by commas; without it, all that the store has", func(c *Config) *[]string { return &c.Tags }, func(tag string) string {
+		textSetting("store", "URL of the store of worker IDs; without it, no UIDs", func(c *Config) *string { return &c.Store }, nil),
+		textSetting("tag-store", "URL of the store of tags; without it, no numbers", func(c *Config) *string { return &c.TagStore }, nil),
+		listSetting("tags", "tags that are served, with commas; without it, all", func(c *Config) *[]string { return &c.Tags }, func(tag string) string {
 			if segment.CheckTag(tag) != nil {
 				return fmt.Sprintf("has the invalid tag %q", tag)
 			}
 			return ""
 		}),
-		textSetting("listen", "address to listen on, host:port", func(c *Config) *string { return &c.Listen }, checkAddress),
+		textSetting("listen", "address to listen on", func(c *Config) *string { return &c.Listen }, checkAddress),
 		textSetting("tls-cert", "file with the certificate and its chain (PEM)", func(c *Config) *string { return &c.TLSCert }, nil),
 		textSetting("tls-key", "file with the key of the certificate (PEM)", func(c *Config) *string { return &c.TLSKey }, nil),
 		listSetting("hosts", "host names that requests may use for this server, separated by commas", func(c *Config) *[]string { return &c.Hosts }, func(host string) string {
@@ -149,14 +149,15 @@ func timeSetting(name, usage string, field func(*Config) *time.Duration, least, 
 	}
 }
 
-// FlagNames returns the names of all flags that Sources.Flags may have.
-func FlagNames() []string {
-	names := []string{tokenFileFlag}
+// A Flag is a setting that Sources.Flags may have.
+type Flag struct{ Name, Usage, Default string }
+
+// Flags returns the flags of the server. Those of its generator are the settings.Keys, see FlagOfKey.
+func Flags() []Flag {
+	c := DefaultConfig()
+	flags := []Flag{}
 	for _, st := range table() {
-		names = append(names, st.name)
+		flags = append(flags, Flag{st.name, st.usage, st.get(&c)})
 	}
-	for _, k := range generatorKeys() {
-		names = append(names, FlagOfKey(k))
-	}
-	return names
+	return append(flags, Flag{Name: tokenFileFlag, Usage: "file with a token that allows everything"})
 }

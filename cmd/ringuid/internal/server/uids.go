@@ -138,7 +138,7 @@ func (c *call) takeBatch(b *batch, n int) error {
 		defer s.short.Add(-1)
 		return c.takePart(b, n)
 	}
-	if err := c.beginLong(); err != nil {
+	if err := c.acquire(s.long, 1); err != nil {
 		return err
 	}
 	defer s.long.Release(1)
@@ -151,14 +151,6 @@ func (c *call) takeBatch(b *batch, n int) error {
 		}
 	}
 	return nil
-}
-
-// beginLong waits until the request is one of those that take many UIDs. The caller must release Server.long.
-func (c *call) beginLong() error {
-	if c.s.long.TryAcquire(1) { // Acquire would start a timer
-		return nil
-	}
-	return c.s.long.Acquire(&c.limit, 1)
 }
 
 // awaitShort waits while requests for few UIDs wait.

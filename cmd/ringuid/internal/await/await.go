@@ -1,9 +1,10 @@
-package doctor
+// Package await bounds calls that take no context.
+package await
 
 import "context"
 
-// await returns the result of a call that has no context, or the cause of the end of ctx.
-func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
+// Call returns the result of call, or the cause of the end of ctx. The call may then go on: its result is lost.
+func Call[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error

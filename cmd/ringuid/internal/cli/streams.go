@@ -6,8 +6,26 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/await"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 )
+
+// stdin returns standard input for commands that wait for it: a Read ends when the context does, so that Ctrl-C ends the command.
+func (a *App) stdin() io.Reader { return interruptibleReader{a.Context, a.Stdin} }
+
+// An interruptibleReader is a reader whose Read returns the cause of the end of ctx when ctx ends. After that the reader must not be
+// used: a Read of in may still be waiting, and what it reads is lost.
+type interruptibleReader struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+// Read implements io.Reader.
+func (r interruptibleReader) Read(p []byte) (int, error) {
+	own := make([]byte, len(p)) // p belongs to the caller again when Read has returned
+	n, err := await.Call(r.ctx, func() (int, error) { return r.in.Read(own) })
+	return copy(p, own[:n]), err
+}
 
 // stdout returns standard output for what commands print: a Write ends when the context does, so that Ctrl-C ends a command whose
 // output nobody reads.
@@ -25,22 +43,8 @@ func (w interruptibleWriter) Write(p []byte) (int, error) {
 	if w.ctx.Err() != nil {
 		return 0, context.Cause(w.ctx)
 	}
-	type result struct {
-		n   int
-		err error
-	}
-	own := bytes.Clone(p)        // p belongs to the caller again when Write has returned
-	done := make(chan result, 1) // so that the goroutine can end
-	go func() {
-		n, err := w.out.Write(own)
-		done <- result{n, err}
-	}()
-	select {
-	case got := <-done:
-		return got.n, got.err
-	case <-w.ctx.Done():
-		return 0, context.Cause(w.ctx)
-	}
+	own := bytes.Clone(p) // p belongs to the caller again when Write has returned
+	return await.Call(w.ctx, func() (int, error) { return w.out.Write(own) })
 }
 
 // A recordingWriter remembers its first error: the parser of the command line returns it as an error of the command line.
