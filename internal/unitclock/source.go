@@ -43,7 +43,7 @@ func (c *monotonicClock) sample(strict bool) (s sample) {
 	case c.separate != nil:
 		s.monotonic = c.readMonotonic()
 	case !c.wallOnly:
-		s.monotonic = t.Sub(c.start)
+		s.monotonic = c.since(t)
 	}
 	wall := wallTimeBetween(c.start, t)
 	s.minLead = wall - s.monotonic
@@ -60,9 +60,18 @@ func (c *monotonicClock) readMonotonic() time.Duration {
 	case c.separate != nil:
 		return c.separate.Monotonic() - c.firstMonotonic
 	case !c.wallOnly:
-		return c.source.Now().Sub(c.start)
+		return c.since(c.source.Now())
 	}
 	return 0
+}
+
+// since returns the monotonic time from the start to a reading. A wall clock that is set to 2157 or later makes package time read the
+// monotonic clock without keeping it, and Sub would compare the wall clocks.
+func (c *monotonicClock) since(t time.Time) time.Duration {
+	if t == t.Round(0) {
+		return time.Since(c.start)
+	}
+	return t.Sub(c.start)
 }
 
 // wallTimeBetween returns the time from start to t by the wall clock, limited to 146 years, so that

@@ -45,6 +45,29 @@ func TestSourcePanics(t *testing.T) {
 	}
 }
 
+// steppedSystem is the clock of the operating system, while it shows another year.
+type steppedSystem struct{ year int }
+
+func (c *steppedSystem) Now() time.Time {
+	now := time.Now()
+	if c.year == 0 {
+		return now
+	}
+	return time.Date(c.year, 1, 1, 0, 0, 0, 0, time.UTC) // without a monotonic reading, as package time returns it from 2157 on
+}
+
+// A single reading from 2157 or later is a jump, which must last, although it has no monotonic reading.
+func TestReadingWithoutMonotonicClock(t *testing.T) {
+	source := new(steppedSystem)
+	c := newClock(t, source)
+	for _, year := range []int{0, 2158, 0, 2400, 0} {
+		source.year = year
+		if r := c.Read(); r.Monotonic < 0 || r.Monotonic > time.Hour || r.Elapsed < 0 || r.Elapsed > time.Hour {
+			t.Errorf("in the year %d: %+v", year, r)
+		}
+	}
+}
+
 // A reading has the times of all three clocks, since the start, whatever the monotonic clock shows at the start.
 func TestReadingHasAllClocks(t *testing.T) {
 	fake := fakeclock.New(noon)
