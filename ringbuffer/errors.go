@@ -15,7 +15,7 @@ var (
 	// is the reason of the failed padding.
 	ErrRun = errors.New("ringbuffer: bad run")
 
-	// ErrEmpty is returned by a take that found the ring empty and whose policy did not wait. It
+	// ErrEmpty is returned by a take that found the ring empty and whose policy did not wait, or no longer. It
 	// comes as an *EmptyError, which contains the reason.
 	ErrEmpty = errors.New("ringbuffer: empty")
 
@@ -75,7 +75,7 @@ type EmptyError struct {
 // Error implements error.
 func (e *EmptyError) Error() string {
 	if e.Unwrap() == nil {
-		return "ringbuffer: empty: takers are faster than the padder; increase the capacity (boost power) or use another take policy"
+		return "ringbuffer: empty: takers are faster than runs are put; increase the capacity (boost power) or use another take policy"
 	}
 	return fmt.Sprintf("ringbuffer: empty: %v", e.Cause)
 }

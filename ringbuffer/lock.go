@@ -3,6 +3,8 @@ package ringbuffer
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/ringuid/ringuid/internal/errmask"
 )
 
 // contextLock is a mutual exclusion lock. A goroutine can wait for it and for other events in one
@@ -26,7 +28,7 @@ func (l *contextLock) acquire(ctx context.Context) error {
 		select {
 		case <-released:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return errmask.Ended(ctx, ErrClosed, ErrExhausted)
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package ringbuffer
 import (
 	"context"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/errmask"
 )
 
 // padOutcome is the outcome of a try to put a run of the provider.
@@ -61,7 +63,7 @@ func (r *Ring) Pad(ctx context.Context) error {
 		case <-released:
 		case <-available: // a run, or a failure, which the next try returns
 		case <-ctx.Done():
-			return waitError(context.Cause(ctx), r.emptyError())
+			return waitError(errmask.Ended(ctx, ErrClosed, ErrExhausted), r.emptyError())
 		case <-r.ctx.Done():
 			return ErrClosed
 		}

@@ -45,7 +45,7 @@ type Ring struct {
 	// the provider returns, for as long as the provider takes; or while Put stores its run. Only
 	// goroutines that want to put a run wait for it, and Drop, and Close, for a limited time.
 	turn           contextLock
-	initializing   bool          // Init is running; read and written in a turn, as the next two fields
+	initializing   bool          // Init is running; read in a turn, as the next two fields
 	lastLogged     time.Time     // when a series of failures was last logged
 	failuresLogged bool          // whether the current series of failures was logged
 	tail           atomic.Uint64 // the index of the run that was put last; written in a turn

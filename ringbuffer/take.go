@@ -3,6 +3,8 @@ package ringbuffer
 import (
 	"context"
 	"fmt"
+
+	"github.com/ringuid/ringuid/internal/errmask"
 )
 
 // TryTake takes one integer from the current run. It never blocks. It is one load, one atomic add
@@ -176,7 +178,7 @@ func (r *Ring) awaitRun(ctx context.Context, available <-chan struct{}) error {
 	case <-available:
 		return nil
 	case <-ctx.Done():
-		return waitError(context.Cause(ctx), r.emptyError())
+		return waitError(errmask.Ended(ctx, ErrClosed, ErrExhausted), r.emptyError())
 	case <-r.ctx.Done():
 		return ErrClosed
 	}

@@ -87,7 +87,7 @@ func all(ctx context.Context, next func(context.Context) (int64, error)) iter.Se
 
 // iterationEnded returns the error of an iteration whose context has ended.
 func iterationEnded(ctx context.Context) error {
-	return fmt.Errorf("segment: the iteration was ended: %w", context.Cause(ctx))
+	return fmt.Errorf("segment: the iteration was ended: %w", ended(ctx))
 }
 
 // refill claims a block and takes its first number.

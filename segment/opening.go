@@ -121,7 +121,7 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 		case <-b.ctx.Done():
 			return nil, ErrClosed
 		case <-ctx.Done():
-			empty.Wait = context.Cause(ctx)
+			empty.Wait = ended(ctx)
 			return nil, &empty
 		}
 	}

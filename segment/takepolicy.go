@@ -63,7 +63,7 @@ func (s *Sequence) translate(ctx context.Context, err error) error {
 	case errors.As(err, &current):
 		return current.EmptyError
 	case ctx.Err() != nil:
-		return s.provider.emptyError(context.Cause(ctx))
+		return s.provider.emptyError(ended(ctx))
 	case errors.Is(err, errNotInTime):
 		return s.provider.emptyError(fmt.Errorf("%w: within %v", errNotInTime, s.cfg.maxWait))
 	case errors.Is(err, ringbuffer.ErrEmpty), errors.As(err, &source):

@@ -85,7 +85,7 @@ func (b *Backfill) Fill(ctx context.Context, ids []ID, times []time.Time) error 
 	case b.lock <- struct{}{}:
 		defer func() { <-b.lock }()
 	case <-ctx.Done():
-		return fmt.Errorf("uid: context ended while waiting for another call of the Backfill: %w", context.Cause(ctx))
+		return fmt.Errorf("uid: context ended while waiting for another call of the Backfill: %w", ended(ctx))
 	}
 	for i, t := range times {
 		var err error

@@ -147,9 +147,6 @@ type NumberID ID
 // MaxSafeInteger is the greatest integer up to which JavaScript represents every one exactly: 2^53-1.
 const MaxSafeInteger = 1<<53 - 1
 
-// errNilForm is the error of unmarshalling into a nil pointer.
-var errNilForm = fmt.Errorf("%w: the ID to unmarshal into is nil", ErrOption)
-
 // String returns what ID.Base32 returns.
 func (b Base32ID) String() string { return ID(b).Base32() }
 
@@ -209,7 +206,7 @@ func scanForm(id *ID, src any, parse func(string) (ID, error)) error {
 // unmarshalForm sets an ID to what parse returns.
 func unmarshalForm(id *ID, text []byte, parse func(string) (ID, error)) error {
 	if id == nil {
-		return errNilForm
+		return errNilID
 	}
 	v, err := parse(string(text))
 	if err != nil {
@@ -232,7 +229,7 @@ func (n NumberID) MarshalJSON() ([]byte, error) {
 // one may have been rounded on its way. As usual, null leaves the ID unchanged.
 func (n *NumberID) UnmarshalJSON(data []byte) error {
 	if n == nil {
-		return errNilForm
+		return errNilID
 	}
 	if string(data) == "null" {
 		return nil

@@ -15,7 +15,7 @@ const (
 
 // A Block is a sequence of consecutive UIDs that were claimed from a Cached generator with one atomic
 // add. Its methods use no further atomic add, so they are not safe for concurrent use. A Block is valid
-// until the generator's next scheduled padding, its Renew or its Close. Then it is used up: its remaining UIDs are
+// until the generator's next scheduled padding, its Renew, its Close or the loss of its lease. Then it is used up: its remaining UIDs are
 // a gap, because they would become stale.
 //
 // A copy of a Block would return the same UIDs again, so it must not be copied: Move transfers it, and
@@ -66,11 +66,6 @@ func (b *Block) Move() Block {
 	return Block{taken: taken, last: b.last, generation: b.generation, size: b.size, current: b.current}
 }
 
-// replace moves the remaining UIDs of another block into this one, which is used up.
-func (b *Block) replace(by *Block) {
-	b.taken, b.last, b.generation, b.size, b.current = by.taken, by.last, by.generation, by.size, by.current
-}
-
 // Len returns the number of remaining UIDs, which can be taken while the block is valid.
 func (b *Block) Len() int {
 	if b == nil {
@@ -89,7 +84,7 @@ func (b *Block) NextSize() int {
 	return 2 * min(b.size, MaxBlock/2) // in this order, because twice the size may not fit in an int
 }
 
-// Claim claims n consecutive UIDs, or fewer, but at least one, if the time unit ends before that. n may
+// Claim claims n consecutive UIDs, or fewer, but at least one, if the time unit ends before that or n is greater than 2^32. n may
 // be any positive number. When the ring is empty, the take policy decides, and ctx limits the wait.
 // Its errors are those of Next, and one that wraps ErrOption if n is less than 1. It is safe for
 // concurrent use.

@@ -216,7 +216,7 @@ func TestBlocksEndWithClose(t *testing.T) {
 					if err != nil {
 						return
 					}
-					claimed[n].replace(&block)
+					claimed[n] = block.Move()
 					if k == 10 {
 						begun <- struct{}{}
 					}

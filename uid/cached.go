@@ -40,7 +40,7 @@ var _ Generator = (*Cached)(nil)
 // at first, and the first takers wait for that.
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
-// or ErrLease; or the error of ctx, if it ends during the first padding.
+// or ErrLease.
 func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
 	cfg, err := newCachedConfig(opts)
 	if err != nil {
@@ -107,7 +107,8 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 // isConstructed reports whether NewCached returned the generator.
 func (c *Cached) isConstructed() bool { return c != nil && c.core != nil }
 
-// Next returns a UID. While the ring has one, it neither allocates nor blocks. When the ring is empty,
+// Next returns a UID. While the current run of the ring has one, it neither allocates nor blocks; the call that uses up a run may
+// generate another one, for which it reads the clock. When the ring is empty,
 // the take policy decides, and waiting is unbounded (NextContext limits it). Its errors wrap
 // ErrClosed, ErrTimeExhausted (permanently), ErrEmpty, or, if a lease cannot be taken or extended,
 // ErrLease (with ErrWorkerID if the layout has no more worker IDs).

@@ -73,7 +73,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("uid: gave up waiting for the next time unit: %w", context.Cause(ctx))
+		return fmt.Errorf("uid: gave up waiting for the next time unit: %w", ended(ctx))
 	case <-w.closed:
 		return ErrClosed
 	}

@@ -292,7 +292,7 @@ func (d *Default) waitForUnit(ctx context.Context, l *defaultLease, unit int64, 
 	// At most a second, because the clock may step forward.
 	err := d.waiter.sleep(ctx, min(max(d.clock.Until(unit, elapsed), 0), time.Second-1)+1)
 	if err != nil && !d.waiter.isClosed() && unit == l.firstUnit && d.clock.Until(unit, elapsed) > d.cfg.format.Unit() {
-		return fmt.Errorf("uid: gave up waiting: %w: %w", d.notBegun(l.workerID, unit), context.Cause(ctx))
+		return fmt.Errorf("uid: gave up waiting: %w: %w", d.notBegun(l.workerID, unit), ended(ctx))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package uid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -34,7 +35,7 @@ var (
 	ErrClosed = errors.New("uid: the generator is closed")
 
 	// ErrEmpty is returned by a Cached generator that has no UID ready, if its take policy does not
-	// wait. The error includes the last padding error. It is the error of package ringbuffer, as its text says.
+	// wait, or no longer. The error includes the last padding error. It is the error of package ringbuffer, as its text says.
 	ErrEmpty = ringbuffer.ErrEmpty
 
 	// ErrLease is returned when a lease cannot be taken, extended or, by Close, released. The error also
@@ -68,6 +69,9 @@ var errNotMade = fmt.Errorf("%w: the generator is nil or the zero value; create 
 // ringbuffer.ErrExhausted, for example, must not end the generator.
 func mask(err error) error { return errmask.Mask(err, ownErrors()...) }
 
+// ended returns why a context has ended.
+func ended(ctx context.Context) error { return errmask.Ended(ctx, ownErrors()...) }
+
 // ownErrors returns the errors of generators and rings.
 func ownErrors() []error {
 	return []error{
@@ -85,9 +89,9 @@ type timeExhaustedError struct {
 
 // Error implements error.
 func (e *timeExhaustedError) Error() string {
-	return fmt.Sprintf("%v: time unit is %d; must be 0 to %d for layout %v, whose time from epoch %s ended at %s; "+
-		"choose a later epoch or more time bits (never an epoch at which old UIDs are generated again)",
-		ErrTimeExhausted, e.delta, e.format.layout.MaxDelta(), e.format.layout,
+	return fmt.Sprintf("%v: it is %s, time unit %d; must be 0 to %d for layout %v, whose time from epoch %s ended at %s: "+
+		"check this host's clock; if it is right, change to a format that Move.Check finds safe, or old UIDs are generated again",
+		ErrTimeExhausted, e.format.base.Time(e.delta).UTC().Format(time.RFC3339), e.delta, e.format.layout.MaxDelta(), e.format.layout,
 		e.format.Epoch().Format(time.RFC3339), e.format.End().Format(time.RFC3339))
 }
 

@@ -68,17 +68,7 @@ func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
 // UnmarshalText implements encoding.TextUnmarshaler. It accepts what ParseID accepts, and
 // leaves the ID unchanged if it returns an error.
-func (id *ID) UnmarshalText(text []byte) error {
-	if id == nil {
-		return errNilID
-	}
-	v, err := ParseID(string(text))
-	if err != nil {
-		return err
-	}
-	*id = v
-	return nil
-}
+func (id *ID) UnmarshalText(text []byte) error { return unmarshalForm(id, text, ParseID) }
 
 // UnmarshalJSON implements json.Unmarshaler. It accepts a JSON string or a JSON number of the
 // digits that ParseID accepts. A string with escapes, and a number with a fraction or an exponent, is
@@ -109,7 +99,7 @@ func (id ID) MarshalBinary() ([]byte, error) { return id.AppendBinary(nil) }
 // anything else the error wraps ErrRange, and the ID is unchanged.
 func (id *ID) UnmarshalBinary(data []byte) error {
 	if id == nil {
-		return errNilForm
+		return errNilID
 	}
 	if len(data) != 8 || data[0] > 0x7f {
 		return fmt.Errorf("%w: the binary form has %d bytes; must have 8, the first one at most 0x7f", ErrRange, len(data))

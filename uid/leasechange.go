@@ -121,9 +121,9 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 	case <-begins:
 	case <-ctx.Done():
 		if next.begins > 0 {
-			return fmt.Errorf("uid: gave up waiting: %w: %w", next.notBegun, context.Cause(ctx))
+			return fmt.Errorf("uid: gave up waiting: %w: %w", next.notBegun, ended(ctx))
 		}
-		return fmt.Errorf("uid: gave up waiting for a lease: %w", context.Cause(ctx))
+		return fmt.Errorf("uid: gave up waiting for a lease: %w", ended(ctx))
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func all(ctx context.Context, next func(context.Context) (ID, error)) iter.Seq2[
 
 // iterationEnded returns the error of an iteration whose context has ended.
 func iterationEnded(ctx context.Context) error {
-	return fmt.Errorf("uid: the iteration was ended: %w", context.Cause(ctx))
+	return fmt.Errorf("uid: the iteration was ended: %w", ended(ctx))
 }
 
 // refill is the slow path of Next.
@@ -108,7 +108,7 @@ func (c *Cached) refill(ctx context.Context, b *Block) (ID, error) {
 		if err != nil {
 			return 0, err
 		}
-		b.replace(&next)
+		*b = next.Move()
 		if id, ok := b.Next(); ok {
 			return id, nil
 		}

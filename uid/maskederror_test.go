@@ -94,3 +94,35 @@ func TestTakePolicyErrorsAreMasked(t *testing.T) {
 		}
 	}
 }
+
+// A group of goroutines ends with the error of one of them, which may be that of another generator. A call that waits returns the
+// context's error, in which the other generator's is not found.
+func TestMaskedCauseOfContext(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(fmt.Errorf("another generator: %w: %w", ErrClosed, cause))
+	for _, mode := range modes {
+		g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fakeclock.New(noon)), WithLayout(layout(t, 28, 20, 6)), WithBoostPower(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(what string, err error) {
+			t.Helper()
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || errors.Is(err, ErrClosed) {
+				t.Errorf("%s, %s: %v", mode.name, what, err)
+			}
+		}
+		for err == nil {
+			_, err = g.NextContext(ctx)
+		}
+		check("NextContext", err)
+		for _, err := range g.All(ctx) {
+			if err != nil {
+				check("All", err)
+				break
+			}
+		}
+		check("Renew", g.Renew(ctx))
+		g.Close()
+	}
+}

@@ -40,17 +40,7 @@ func WithTimeUnit(unit time.Duration) FormatOption {
 // Snowflake. There, five of the worker bits are the data center and five the worker:
 // workerassign.Prefix puts the number of the data center into the upper bits. Ten bits allow 1,023
 // worker IDs, which are too few for disposable ones, because those are never used again.
-func WithTwitterLayout() FormatOption {
-	return formatOption(func(c *config) {
-		layout, err := bitsalloc.New(41, 10, 12)
-		if err != nil {
-			c.fail("%v", err)
-			return
-		}
-		c.format.layout = layout
-		c.setTimeBase(c.format.Epoch(), time.Millisecond)
-	})
-}
+func WithTwitterLayout() FormatOption { return preset(41, 10, 12, time.Millisecond) }
 
 // WithJavaScriptLayout sets the layout 1-31-10-12 and a time unit of a second, whose IDs are at most MaxSafeInteger: a reader
 // that keeps numbers as floating point, such as JavaScript, does not round them. So they can be JSON numbers, of type
@@ -59,15 +49,18 @@ func WithTwitterLayout() FormatOption {
 // recycled.New.
 //
 // If strings are possible, prefer the default layout and the type ID, whose JSON is a string.
-func WithJavaScriptLayout() FormatOption {
+func WithJavaScriptLayout() FormatOption { return preset(31, 10, 12, time.Second) }
+
+// preset sets a layout and a time unit.
+func preset(timeBits, workerBits, sequenceBits int, unit time.Duration) FormatOption {
 	return formatOption(func(c *config) {
-		layout, err := bitsalloc.New(31, 10, 12)
+		layout, err := bitsalloc.New(timeBits, workerBits, sequenceBits)
 		if err != nil {
 			c.fail("%v", err)
 			return
 		}
 		c.format.layout = layout
-		c.setTimeBase(c.format.Epoch(), time.Second)
+		c.setTimeBase(c.format.Epoch(), unit)
 	})
 }
 

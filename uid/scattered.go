@@ -39,7 +39,7 @@ func (s *Scattered) Scan(src any) error {
 	var key sql.Null[int64]
 	switch err := key.Scan(src); {
 	case s == nil:
-		return errNilForm
+		return errNilID
 	case err != nil:
 		return fmt.Errorf("%w: the scattered ID is not a 64-bit integer: %v", ErrRange, err)
 	case !key.Valid:

@@ -303,7 +303,7 @@ func takesOf(g Generator, n int) func(context.Context) (ID, error) {
 				if err != nil {
 					return 0, err
 				}
-				block.replace(&b)
+				block = b.Move()
 			}
 		}
 	case 2:

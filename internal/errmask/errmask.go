@@ -3,7 +3,9 @@
 package errmask
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 )
@@ -17,6 +19,16 @@ type masked struct {
 // Mask returns an error with the text of err, in which errors.Is and errors.As find what they find in err, except hidden: errors.Is none
 // of these errors, and errors.As none of their types.
 func Mask(err error, hidden ...error) error { return &masked{err, hidden} }
+
+// Ended returns why ctx has ended: ctx.Err(), and the cause if that is another error, in which hidden are not found: a group of goroutines
+// ends with the first error of one of them, which may be that of another generator.
+func Ended(ctx context.Context, hidden ...error) error {
+	cause := context.Cause(ctx)
+	if cause == ctx.Err() {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), Mask(cause, hidden...))
+}
 
 // Error implements error.
 func (e *masked) Error() string { return e.err.Error() }

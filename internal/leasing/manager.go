@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/errmask"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/workerassign"
@@ -181,6 +182,9 @@ func (m *Manager) Acquire(ctx context.Context) (*HeldLease, error) {
 
 // acquire is Acquire for a group.
 func (m *Manager) acquire(ctx context.Context, g *leaseGroup) (*HeldLease, error) {
+	if unit, last := m.clock.Unit(), m.cfg.Layout.MaxDelta(); unit > last { // a worker ID would be used up for nothing
+		return nil, fmt.Errorf("%w: it is time unit %d; must be at most %d for layout %v", ErrTimeExhausted, unit, last, m.cfg.Layout)
+	}
 	h, err := m.assign(ctx, g)
 	if err != nil {
 		return nil, err
@@ -341,7 +345,7 @@ func (m *Manager) AwaitTaken(ctx context.Context) error {
 		case <-tried:
 		case <-g.ctx.Done(): // dropped again
 		case <-ctx.Done():
-			return fmt.Errorf("uid: gave up waiting for another lease, which is still being taken: %w", context.Cause(ctx))
+			return fmt.Errorf("uid: gave up waiting for another lease, which is still being taken: %w", m.cfg.Mask(errmask.Ended(ctx)))
 		}
 	}
 }

@@ -50,6 +50,16 @@ func TestAcquireReservesOrReleases(t *testing.T) {
 	}
 }
 
+// After the end of the time bits no worker ID is used up for a lease that could stamp nothing.
+func TestAcquireAfterTheEnd(t *testing.T) {
+	m := newTestManager(t, 20)
+	m.acquire(t)
+	m.clock.Advance((1<<20 - startUnit) * time.Second)
+	if h, err := m.Acquire(t.Context()); h != nil || !errors.Is(err, ErrTimeExhausted) || len(m.assigner.leases) != 1 {
+		t.Errorf("Acquire() = %v, %v, with %d leases taken; want ErrTimeExhausted without a second one", h, err, len(m.assigner.leases))
+	}
+}
+
 // A lease is extended from a quarter of its grant on, in the background, and by one call at a time.
 func TestExtendIsAheadOfNeed(t *testing.T) {
 	m := newTestManager(t, 31)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"github.com/ringuid/ringuid/internal/errmask"
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/uid"
 )
@@ -87,9 +88,7 @@ func New(c *uid.Cached, opts ...Option) *Generator {
 
 // fail records the first invalid argument.
 func (g *Generator) fail(format string, args ...any) {
-	if g.err == nil {
-		g.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
-	}
+	options.SetError(&g.err, ErrOption, format, args...)
 }
 
 // errNotMade is returned by the methods of a nil or a zero Generator.
@@ -164,7 +163,7 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 		select {
 		case filling <- struct{}{}:
 		case <-ctx.Done():
-			return 0, fmt.Errorf("percpu: gave up waiting for a block: %w", context.Cause(ctx))
+			return 0, fmt.Errorf("percpu: gave up waiting for a block: %w", errmask.Ended(ctx, uid.ErrClosed, uid.ErrTimeExhausted, uid.ErrLease))
 		}
 	}
 	defer func() { <-filling }()
