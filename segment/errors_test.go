@@ -37,14 +37,14 @@ func TestErrorTexts(t *testing.T) {
 
 // With several sources, waiting is hopeless only if it is so for all of them.
 func TestHopelessTry(t *testing.T) {
-	hopeless, curable := newSourceError("a", "b", ErrSetBack), newSourceError("a", "b", errDown)
+	hopeless, curable := &sourceError{"a", "b", ErrSetBack}, &sourceError{"a", "b", errDown}
 	for _, test := range []struct {
 		err  error
 		want bool
 	}{
 		{hopeless, true}, {curable, false}, {errors.Join(hopeless, curable), false}, {errors.Join(curable, hopeless), false},
 		{errors.Join(hopeless, hopeless), true}, {ErrOption, true}, {errDown, false},
-		{newSourceError("a", "b", errors.Join(ErrNoTag, errDown)), true},
+		{&sourceError{"a", "b", errors.Join(ErrNoTag, errDown)}, true},
 	} {
 		if got := hopelessTry(test.err); got != test.want {
 			t.Errorf("%v: %v, want %v", test.err, got, test.want)

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -44,9 +43,7 @@ type config struct {
 }
 
 func (c *config) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
-	}
+	options.SetError(&c.err, ErrOption, format, args...)
 }
 
 // newConfig returns the configuration of the options.
@@ -110,7 +107,7 @@ func WithMaxStep(n int64) Option {
 
 // WithMaxWait sets how long a call waits for the next range if no number is in memory, until it returns an
 // *EmptyError: at least 0, which means that it does not wait. The default is 3 seconds. A shorter deadline of the
-// call's context counts instead.
+// call's context counts instead. A call of a Tags or a Daily may wait as long once more, if it opens the tag or the day.
 func WithMaxWait(d time.Duration) Option {
 	return option(func(c *config) {
 		options.Set(&c.maxWait, d, d >= 0, c.fail, "the greatest wait is %v; must be at least 0", d)
@@ -130,7 +127,8 @@ func WithTryTimeout(d time.Duration) Option {
 // WithMaxWait, or at once if the last try before the call has failed in a way that waiting does not cure: ErrNoTag,
 // ErrSetBack, ErrExhausted, ErrSource.
 //
-// CallerPads calls the source in the goroutine of the caller, and returns its error at once.
+// CallerPads calls the source in the goroutine of the caller, and returns its error at once. In a Tags it waits for its turn: see
+// WithMaxTakes.
 func WithTakePolicy(p ringbuffer.TakePolicy) Option {
 	return option(func(c *config) {
 		options.Set(&c.takePolicy, p, p != nil, c.fail, "the take policy is nil; must not be nil")

@@ -185,7 +185,7 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, run
 		m.succeed()
 		return r, run, nil
 	}
-	err = newSourceError(p.tag, m.name, err)
+	err = &sourceError{p.tag, m.name, err}
 	if ctx.Err() == nil {
 		m.fail(err, begin)
 	}

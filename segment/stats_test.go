@@ -124,7 +124,7 @@ func TestStatsLogValue(t *testing.T) {
 // Stats of a source whose error has no text can be encoded.
 func TestStatsOfErrorWithoutText(t *testing.T) {
 	for _, err := range []error{panickingError{}, (*pathError)(nil)} {
-		st := Stats{LastError: newSourceError("a", "b", err)}
+		st := Stats{LastError: &sourceError{"a", "b", err}}
 		if _, err := json.Marshal(st); err != nil {
 			t.Error(err)
 		}

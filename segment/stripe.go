@@ -46,6 +46,8 @@ var _ Creator = (*Striped)(nil)
 // begun have ended, do the rest, for every tag that exists, before any program uses the new stripes. On Redis, the
 // atomic step is MULTI. There, on etcd and on ZooKeeper a gap that a tag still has to skip is not in its counter: add
 // the gap of WithFailoverGap to the counter that was read, for each failover or restore that the tag has not noticed.
+// The numbers of a tag that was used without Stripe are those of stripe 0 of 1. If a program creates such tags by itself, stop
+// all processes that use them first: nothing says that they are retired.
 // A Daily has a new tag for each day: stop all its processes, and start those with the new stripes on the next day.
 //
 // If an argument is invalid, Take and CreateTag return an error that wraps ErrOption.
@@ -101,7 +103,7 @@ func (s *Striped) Take(ctx context.Context, r Request) (Range, error) {
 	tag := StripeTag(r.Tag, int(s.index), int(s.count))
 	got, err := s.source.Take(ctx, Request{Tag: tag, Size: r.Size, AtLeast: s.quotient(r.AtLeast)})
 	if err != nil {
-		if errors.Is(err, ErrNoTag) {
+		if errors.Is(err, ErrNoTag) || errors.Is(err, ErrExhausted) {
 			err = fmt.Errorf("%w (tag %q of stripe %d of %d: the address may lead to another store, or the number of stripes was changed: see Stripe)",
 				err, tag, s.index, s.count)
 		}

@@ -199,6 +199,11 @@ func TestStripeWrongStore(t *testing.T) {
 			t.Errorf("New with %s = %v; want ErrNoTag with advice", wrong, err)
 		}
 	}
+	retired := segment.Stripe(0, 2, stores[0])
+	stores[0].SetCounter(segment.StripeTag("orders", 0, 2), math.MaxInt64)
+	if _, err := segment.New(t.Context(), retired, "orders"); !errors.Is(err, segment.ErrExhausted) || !strings.Contains(err.Error(), "number of stripes") {
+		t.Errorf("New with %s, whose tag was retired = %v; want ErrExhausted with advice", retired, err)
+	}
 }
 
 // create creates a tag.

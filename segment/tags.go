@@ -20,8 +20,8 @@ import (
 type Tags struct {
 	source  Source
 	cfg     tagsConfig
-	tags    sync.Map // the name of a tag: *tagEntry
-	dropped atomic.Int64
+	tags    sync.Map     // the name of a tag: *tagEntry
+	dropped atomic.Int64 // how many entries have received != nil
 	work    *background
 	queue   *takeQueue
 	log     *tagsLog

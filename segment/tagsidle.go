@@ -33,8 +33,9 @@ func (t *Tags) dropIfIdle(e *tagEntry) {
 	}
 	stats := s.Stats()
 	used := stats.Issued + stats.RejectedTakes // calls that fail keep the tag, and so its Health, in memory
+	waits := s.provider.demand.waits()
 	e.mu.Lock()
-	if used != e.used {
+	if waits || used != e.used {
 		e.used = used
 		e.mu.Unlock()
 		return

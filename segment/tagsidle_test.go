@@ -82,6 +82,38 @@ func TestTagsNotDroppedWhileCallsFail(t *testing.T) {
 	})
 }
 
+// A tag is not idle while a call waits for it, however long that takes.
+func TestTagsNotDroppedWhileCallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		create(t, m, "x", segment.TagConfig{Step: 1})
+		tags := newTags(t, m, segment.WithIdle(time.Second), segment.WithMaxWait(time.Minute))
+		if _, err := tags.Next("x"); err != nil {
+			t.Fatal(err)
+		}
+		m.Pause()
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			for range 1000 { // more than are in memory
+				if _, err := tags.Next("x"); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		time.Sleep(10 * time.Second)
+		open := 0
+		for range tags.Stats() {
+			open++
+		}
+		if open != 1 {
+			t.Error("the tag is not open although a call waits for it")
+		}
+		m.Resume()
+		calls.Wait()
+	})
+}
+
 // Next races with the drop of its tag: no number is lost for the caller, and none comes twice.
 func TestTagsNextWhileDropped(t *testing.T) {
 	leaktest.Check(t)

@@ -60,8 +60,8 @@ func WithMaxTags(n int) TagsOption {
 // 1024. Further requests wait for their turn: first those of tags for which a call waits, then the others. Each fourth
 // request is the one that has waited longest. Calls that find a number in memory never wait. While a source does not
 // answer, it gets at most so many requests per second, of all tags together (about seven times as many in the first second), and one at
-// a time if another one of the Group works. Tags that the source refuses (ErrSetBack, ErrExhausted, ErrNoTag, ErrSource) are asked for again without a
-// call at most 200 times per second, all together. The default is 16. A source that takes 5 ms for each
+// a time if another one of the Group works. Open tags that the source refuses (ErrSetBack, ErrExhausted, ErrNoTag, ErrSource) are asked for again at
+// most 200 times per second, all together: so 10,000 of them work again within 50 seconds after the cause is gone. The default is 16. A source that takes 5 ms for each
 // request then serves 3,200 per second, which is enough for 3,200 tags if a range of each lasts a second.
 func WithMaxTakes(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {

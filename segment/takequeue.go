@@ -152,6 +152,16 @@ func (d *demand) add(calls int) {
 	d.setAwaited()
 }
 
+// waits reports whether a call waits for the tag.
+func (d *demand) waits() bool {
+	if d == nil || d.queue == nil {
+		return false
+	}
+	d.queue.mu.Lock()
+	defer d.queue.mu.Unlock()
+	return d.calls > 0
+}
+
 // setAwaited lets a request be in awaited if a call waits for it. The caller must hold the lock.
 func (d *demand) setAwaited() {
 	awaited := d.waiting != nil && d.calls > 0
@@ -233,14 +243,13 @@ const (
 
 // outcomeOf returns what an error of a call says of its source.
 func outcomeOf(ctx context.Context, err error) callOutcome {
-	var source *sourceError
 	switch {
 	case err == nil:
 		return callAnswered
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errNotInTime):
 		return callUnknown
-	case errors.As(err, &source) && source.invalid:
-		return callUnknown // the source may not have been asked
+	case errors.Is(err, ErrTag) || errors.Is(err, ErrOption):
+		return callUnknown // the request was invalid, so the source may not have been asked
 	case hopelessTry(err):
 		return callAnswered
 	}

@@ -32,6 +32,9 @@ func CutChecksum(data []byte) (lines []byte, ok bool) {
 // ErrContent is the error for a content that an Encoder does not write.
 var ErrContent = errors.New("its content is not what this package wrote")
 
+// ErrCopy is the error for a file, or its lock file, that is not the one which its content names.
+var ErrCopy = errors.New("it, or its lock file, is a copy, which may be older than the original")
+
 // ErrMachine is the error for a file with another machine ID than that of MachineID.
 var ErrMachine = errors.New("it was written on another machine, or by a process with another /etc/machine-id, as in a container: run all of them in the same one")
 

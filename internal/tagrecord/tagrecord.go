@@ -4,6 +4,7 @@
 package tagrecord
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -74,11 +75,7 @@ func (r Record) Take(req segment.Request, p Pool, gap int64) (Record, segment.Ra
 		return r, segment.Range{}, fmt.Errorf("%w: the counter of tag %q is %d, and the numbers behind it must be skipped up to the end of 63 bits, "+
 			"because the store may have lost writes: use another tag", segment.ErrExhausted, r.Tag, r.Next)
 	}
-	size := req.Size
-	if size == 0 {
-		size = r.Step
-	}
-	r.Next = add(next, size)
+	r.Next = add(next, cmp.Or(req.Size, r.Step))
 	r.History, r.Since, r.Skip = p.History, p.Since, p.Skip
 	return r, segment.Range{First: next, Length: r.Next - next, Stride: 1, Step: r.Step}, nil
 }

@@ -38,15 +38,21 @@ func (f *File) Hold(machine string) (_ *Held, record *lockedfile.Decoder, err er
 	return h, record, err
 }
 
-// heldAdvice says what to do about a file that cannot be used.
-const heldAdvice = "put the original file back (a copy is refused); or make sure that no process uses the worker ID, and delete the file and its lock file"
+// advice says what to do about a file that cannot be used.
+func (f *File) advice() string {
+	advice := "put the original file back (a copy is refused); or make sure that no process uses the worker ID, and delete the file and its lock file"
+	if f.header == StaticHeader {
+		advice += "; then start without WithNewFile, and with no smaller WithFileHorizon than before"
+	}
+	return advice
+}
 
 // read returns the record in the file; nil if there was never a file.
 func (h *Held) read() (*lockedfile.Decoder, error) {
 	data, id, err := h.locked.Read()
 	switch {
 	case errors.Is(err, lockedfile.ErrMissing):
-		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+heldAdvice, ErrCorrupt, h.file.Path)
+		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: %s", ErrCorrupt, h.file.Path, h.file.advice())
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
@@ -66,14 +72,14 @@ func (h *Held) read() (*lockedfile.Decoder, error) {
 	case wantMachine != h.machine:
 		return nil, h.Corrupt(lockedfile.ErrMachine)
 	case wantID != id || wantLockID != h.locked.LockID:
-		return nil, h.Corrupt(errors.New("it, or its lock file, is a copy, which may be older than the original"))
+		return nil, h.Corrupt(lockedfile.ErrCopy)
 	}
 	return d, nil
 }
 
 // Corrupt returns the error for a file that cannot be used.
 func (h *Held) Corrupt(err error) error {
-	return fmt.Errorf("%w: %s: %w: "+heldAdvice, ErrCorrupt, h.file.Path, err)
+	return fmt.Errorf("%w: %s: %w: %s", ErrCorrupt, h.file.Path, err, h.file.advice())
 }
 
 // Write replaces the record, and returns when it is on disk. After an error, the file has the record before

@@ -1,6 +1,7 @@
 package segmenttest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -114,7 +115,7 @@ func (m *Memory) Take(ctx context.Context, r segment.Request) (segment.Range, er
 func (s *server) take(r segment.Request) (segment.Range, error) {
 	tag, ok := s.tags[r.Tag]
 	if !ok {
-		return segment.Range{}, fmt.Errorf("%w: %q; create it first", segment.ErrNoTag, r.Tag)
+		return segment.Range{}, fmt.Errorf("%w: %q: create it with CreateTag, beyond its numbers if it existed", segment.ErrNoTag, r.Tag)
 	}
 	if tag.history != s.history {
 		tag.next, tag.history = beyond(tag.next, s.gap), s.history
@@ -125,11 +126,7 @@ func (s *server) take(r segment.Request) (segment.Range, error) {
 	case tag.next > segment.MaxNumber:
 		return segment.Range{}, fmt.Errorf("%w: tag %q has handed out all numbers up to %d", segment.ErrExhausted, r.Tag, int64(segment.MaxNumber))
 	}
-	size := r.Size
-	if size == 0 {
-		size = tag.step
-	}
-	got := segment.Range{First: tag.next, Length: min(size, math.MaxInt64-tag.next), Step: tag.step}
+	got := segment.Range{First: tag.next, Length: min(cmp.Or(r.Size, tag.step), math.MaxInt64-tag.next), Step: tag.step}
 	tag.next += got.Length
 	s.write(r.Tag, tag)
 	return got, nil

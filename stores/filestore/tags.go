@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -124,17 +125,13 @@ func (c *tagContent) take(r segment.Request) (segment.Range, error) {
 	t := c.tag(r.Tag)
 	switch {
 	case t == nil:
-		return segment.Range{}, fmt.Errorf("%w: %q, in the file %q: create it first", segment.ErrNoTag, r.Tag, c.path)
+		return segment.Range{}, fmt.Errorf("%w: %q, in the file %q: create it with CreateTag, beyond its numbers if it existed", segment.ErrNoTag, r.Tag, c.path)
 	case t.next < r.AtLeast:
 		return segment.Range{}, &segment.SetBackError{Tag: r.Tag, Counter: t.next, AtLeast: r.AtLeast}
 	case t.next > segment.MaxNumber:
 		return segment.Range{}, fmt.Errorf("%w: tag %q has handed out all numbers up to %d", segment.ErrExhausted, r.Tag, int64(segment.MaxNumber))
 	}
-	size := r.Size
-	if size == 0 {
-		size = t.step
-	}
-	got := segment.Range{First: t.next, Length: min(size, math.MaxInt64-t.next), Stride: 1, Step: t.step}
+	got := segment.Range{First: t.next, Length: min(cmp.Or(r.Size, t.step), math.MaxInt64-t.next), Stride: 1, Step: t.step}
 	t.next += got.Length
 	return got, nil
 }

@@ -91,7 +91,7 @@ func (f *tagFile) use(ctx context.Context) error {
 	defer func() { f.contended = isContended(file.Lock) }()
 	content, err := f.read(file)
 	if err == nil {
-		err = f.step(lockedfile.StepRead)
+		err = f.hook.After(lockedfile.StepRead)
 	}
 	if err != nil {
 		return f.wrap(err)
@@ -114,13 +114,6 @@ const (
 func isContended(lock *os.File) bool {
 	info, err := lock.Stat()
 	return err == nil && time.Since(info.ModTime()).Abs() < 2*maxFilePause
-}
-
-func (f *tagFile) step(s lockedfile.Step) error {
-	if f.hook == nil {
-		return nil
-	}
-	return f.hook(s)
 }
 
 // execute executes calls, and writes the file if one of them has changed its content.

@@ -2,10 +2,10 @@ package filestore
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -34,15 +34,10 @@ type fileTag struct {
 	description string
 }
 
-const fileHeader = "ringuid-segments v1"
-
-// errFileText is the error of decodeFile for a content that encode does not return.
-var errFileText = errors.New("its content is not what this package wrote")
-
 // encode returns the content of a file.
 func (c *tagContent) encode() []byte {
 	e := lockedfile.Encoder{Out: make([]byte, 0, 256+96*len(c.tags))}
-	e.Out = append(e.Out, fileHeader...)
+	e.Out = append(e.Out, workerfile.SegmentsHeader...)
 	e.Texts(c.id, c.lockID, c.machine)
 	e.Numbers(c.copied, c.copyGap)
 	for i := range c.tags {
@@ -59,12 +54,12 @@ func (c *tagContent) encode() []byte {
 func decodeFile(data []byte) (*tagContent, error) {
 	data, ok := lockedfile.CutChecksum(data)
 	if !ok {
-		return nil, fmt.Errorf("%w: its checksum does not match", errFileText)
+		return nil, fmt.Errorf("%w: its checksum does not match", lockedfile.ErrContent)
 	}
 	d := lockedfile.Decoder{Rest: string(data)}
 	lines := bytes.Count(data, []byte{'\n'})
 	c := &tagContent{tags: make([]fileTag, 0, lines), index: make(map[string]int, lines)}
-	d.Prefix(fileHeader)
+	d.Prefix(workerfile.SegmentsHeader)
 	c.id, c.lockID, c.machine = d.Text(), d.Text(), d.Text()
 	c.copied, c.copyGap = d.Number(), d.Number()
 	d.Prefix("\n")
@@ -73,14 +68,14 @@ func decodeFile(data []byte) (*tagContent, error) {
 		t := fileTag{name: d.Text(), next: d.Number(), step: d.Number(), description: d.Text()}
 		d.Prefix("\n")
 		if d.Failed {
-			return nil, fmt.Errorf("%w (line %d)", errFileText, number)
+			return nil, fmt.Errorf("%w (line %d)", lockedfile.ErrContent, number)
 		}
 		if err := c.add(t); err != nil {
 			return nil, fmt.Errorf("%w (line %d)", err, number)
 		}
 	}
 	if d.Failed || c.copied < 0 || c.copyGap < 0 {
-		return nil, fmt.Errorf("%w (line 1)", errFileText)
+		return nil, fmt.Errorf("%w (line 1)", lockedfile.ErrContent)
 	}
 	return c, nil
 }
@@ -91,10 +86,10 @@ func (c *tagContent) add(t fileTag) error {
 		return err
 	}
 	if t.next < 0 || t.step < 1 || t.step > segment.MaxStep {
-		return fmt.Errorf("%w: the tag %q has the next number %d and the step %d; must be at least 0, and 1 to %d", errFileText, t.name, t.next, t.step, int64(segment.MaxStep))
+		return fmt.Errorf("%w: the tag %q has the next number %d and the step %d; must be at least 0, and 1 to %d", lockedfile.ErrContent, t.name, t.next, t.step, int64(segment.MaxStep))
 	}
 	if _, exists := c.index[t.name]; exists {
-		return fmt.Errorf("%w: it has the tag %q twice", errFileText, t.name)
+		return fmt.Errorf("%w: it has the tag %q twice", lockedfile.ErrContent, t.name)
 	}
 	c.index[t.name] = len(c.tags)
 	c.tags = append(c.tags, t)

@@ -45,13 +45,13 @@ func TestFileCodec(t *testing.T) {
 func TestFileCodecDamage(t *testing.T) {
 	data := fileExample().encode()
 	for n := range data {
-		if _, err := decodeFile(data[:n]); !errors.Is(err, errFileText) {
+		if _, err := decodeFile(data[:n]); !errors.Is(err, lockedfile.ErrContent) {
 			t.Fatalf("the first %d bytes: %v", n, err)
 		}
 		for bit := range 8 {
 			changed := bytes.Clone(data)
 			changed[n] ^= 1 << bit
-			if _, err := decodeFile(changed); !errors.Is(err, errFileText) {
+			if _, err := decodeFile(changed); !errors.Is(err, lockedfile.ErrContent) {
 				t.Fatalf("bit %d of byte %d changed: %v", bit, n, err)
 			}
 		}

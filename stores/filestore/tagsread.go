@@ -43,7 +43,7 @@ func (f *tagFile) read(file *lockedfile.File) (*tagContent, error) {
 	case content.machine != f.machine():
 		reason = lockedfile.ErrMachine
 	case content.id != id || content.lockID != file.LockID:
-		reason = errors.New("it, or its lock file, is a copy, which may be older than the original")
+		reason = lockedfile.ErrCopy
 	default:
 		f.data, f.content = data, content
 		return content, nil

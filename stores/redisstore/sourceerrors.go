@@ -39,20 +39,17 @@ func (s *Store) tagReplyError(reply []string) error {
 
 // damagedTag returns the error for a field of the hash of tags whose value no Store has written.
 func (s *Store) damagedTag(field, value string) error {
-	if strings.HasPrefix(field, "skip:") {
-		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be how many numbers the tag has skipped after changes of the history, 0 to 2251799813685248: "+
-			"set it to 0 with HSET; the tag then skips them again", segment.ErrSource, s, field, s.tagKeys[1], value)
+	must := "the tag's next number, 0 to 9223372036854775807: set it with HSET, to more than any number that was handed out"
+	switch {
+	case strings.HasPrefix(field, "skip:"):
+		must = "how many numbers the tag has skipped after changes of the history, 0 to 2251799813685248: set it to 0 with HSET; the tag then skips them again"
+	case strings.HasPrefix(field, "skip"):
+		must = "how many numbers were skipped after changes of the history, 0 to 2251799813685248: " +
+			"set it to the greatest value of the fields that begin with skip, with HSET"
+	case strings.HasPrefix(field, "step:"):
+		must = fmt.Sprintf("the tag's step, 1 to %d: set it with HSET", int64(segment.MaxStep))
 	}
-	if strings.HasPrefix(field, "skip") {
-		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be how many numbers were skipped after changes of the history, 0 to 2251799813685248: "+
-			"set it to the greatest value of the fields that begin with skip, with HSET", segment.ErrSource, s, field, s.tagKeys[1], value)
-	}
-	if strings.HasPrefix(field, "step:") {
-		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be the tag's step, 1 to %d: set it with HSET",
-			segment.ErrSource, s, field, s.tagKeys[1], value, int64(segment.MaxStep))
-	}
-	return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be the tag's next number, 0 to 9223372036854775807: "+
-		"set it with HSET, to more than any number that was handed out", segment.ErrSource, s, field, s.tagKeys[1], value)
+	return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be %s", segment.ErrSource, s, field, s.tagKeys[1], value, must)
 }
 
 // noTag returns the error for a tag that does not exist.
@@ -62,7 +59,7 @@ func (s *Store) noTag(tag string, poolMissing bool) error {
 			"create the tag beyond all numbers that were handed out, with a zero UnusedBefore, and so each other tag that existed: "+
 			"one that a program creates by itself begins only one gap behind its start", segment.ErrNoTag, tag, s, s.tagKeys[1])
 	}
-	return fmt.Errorf("%w: %q in %s: create it first", segment.ErrNoTag, tag, s)
+	return fmt.Errorf("%w: %q in %s: create it with CreateTag, beyond its numbers if it existed", segment.ErrNoTag, tag, s)
 }
 
 // exhausted returns the error for a tag without numbers.

@@ -98,15 +98,6 @@ func (b *statement) text(s string) *statement {
 	return b
 }
 
-// optionalText appends a value of text, and NULL for "". An empty text is NULL in the tables, because some
-// SQL modes make no difference between the two.
-func (b *statement) optionalText(s string) *statement {
-	if s == "" {
-		return b.raw("NULL")
-	}
-	return b.text(s)
-}
-
 // list appends comma-separated integers.
 func (b *statement) list(numbers []int64) *statement {
 	for i, n := range numbers {

@@ -35,19 +35,13 @@ func (f field) isNull() bool {
 
 // appendTo appends the value to a statement.
 func (f field) appendTo(b *statement) {
-	switch f.kind {
-	case fieldNumber:
-		b.int(f.number)
-	case fieldText:
+	switch {
+	case f.isNull():
+		b.raw("NULL") // for an empty text too, because some SQL modes make no difference
+	case f.kind == fieldText || f.kind == fieldOptionalText:
 		b.text(f.text)
-	case fieldOptionalText:
-		b.optionalText(f.text)
-	case fieldOptionalTime:
-		if f.isNull() {
-			b.raw("NULL")
-		} else {
-			b.int(f.number)
-		}
+	default:
+		b.int(f.number)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestTableErrorsSayWhatToDo(t *testing.T) {
 		{FakeMariaDB, &mysql.MySQLError{Number: 1264}, true, "max_id must be BIGINT"},
 		{FakeMariaDB, &mysql.MySQLError{Number: 1142}, false, "lacks a privilege"},
 		{FakeMariaDB, &mysql.MySQLError{Number: 1044}, false, "PRIVILEGES ON TAGS"},
-		{FakeMariaDB, &mysql.MySQLError{Number: 9999}, false, "trying again would not help"},
+		{FakeMariaDB, &mysql.MySQLError{Number: 9999}, false, "correct the cause"},
 		{FakePostgres, FakeState("42P01"), true, "apply schema.postgres.sql"},
 		{FakePostgres, FakeState("3F000"), true, "schema does not exist"},
 		{FakePostgres, FakeState("42703"), true, "compare its columns with schema.postgres.sql"},
@@ -91,7 +91,7 @@ func TestTableErrorsSayWhatToDo(t *testing.T) {
 		{FakePostgres, FakeState("22003"), true, "max_id must be BIGINT"},
 		{FakePostgres, FakeState("42501"), false, "lacks a privilege"},
 		{FakePostgres, FakeState("22021"), false, "encoding UTF8"},
-		{FakePostgres, FakeState("XX000"), false, "trying again would not help"},
+		{FakePostgres, FakeState("XX000"), false, "correct the cause"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			table, server, _ := newFakeTable(t, tt.version)

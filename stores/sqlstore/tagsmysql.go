@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 // back, and numbers were handed out twice.
 type mysqlTags struct{ sqlattempt.Dialect }
 
-// inspect implements tableDialect. Without transactions, another writer's UPDATE may come between this one's and its
+// inspect implements tagDialect. Without transactions, another writer's UPDATE may come between this one's and its
 // SELECT.
 func (d mysqlTags) inspect(ctx context.Context, a *tagAttempt) error {
 	if d.IsTiDB() {
@@ -38,7 +39,7 @@ func (d mysqlTags) whereTag(tag string) string {
 	return "biz_tag = " + literal + " AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(" + literal + " AS BINARY)"
 }
 
-// raise implements tableDialect. What it adds is a literal: if that is the row's step, it reads the step before, and
+// raise implements tagDialect. What it adds is a literal: if that is the row's step, it reads the step before, and
 // the UPDATE compares it.
 func (d mysqlTags) raise(ctx context.Context, a *tagAttempt, r segment.Request) (raised, error) {
 	if !a.t.hidesInsertIDs() {
@@ -111,10 +112,7 @@ func (d mysqlTags) raiseCompared(ctx context.Context, a *tagAttempt, r segment.R
 	if err != nil {
 		return result, nil // the caller finds the same error
 	}
-	size := r.Size
-	if size == 0 {
-		size = step
-	}
+	size := cmp.Or(r.Size, step)
 	if counter < r.AtLeast || counter > maxCounter-size {
 		return result, nil
 	}
@@ -131,7 +129,7 @@ func (d mysqlTags) raiseCompared(ctx context.Context, a *tagAttempt, r segment.R
 	return result, err
 }
 
-// raiseLast implements tableDialect.
+// raiseLast implements tagDialect.
 func (d mysqlTags) raiseLast(ctx context.Context, a *tagAttempt, tag string, seen int64) (int64, error) {
 	update, err := a.Exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = %d WHERE %s AND max_id = %d AND step BETWEEN 1 AND %d",
 		a.quoted, int64(maxCounter), d.whereTag(tag), seen, int64(segment.MaxStep)))
@@ -141,7 +139,7 @@ func (d mysqlTags) raiseLast(ctx context.Context, a *tagAttempt, tag string, see
 	return update.RowsAffected()
 }
 
-// insert implements tableDialect.
+// insert implements tagDialect.
 func (d mysqlTags) insert(ctx context.Context, a *tagAttempt, tag string, c segment.TagConfig) error {
 	description := "NULL"
 	if c.Description != "" {
@@ -152,7 +150,7 @@ func (d mysqlTags) insert(ctx context.Context, a *tagAttempt, tag string, c segm
 	return err
 }
 
-// read implements tableDialect.
+// read implements tagDialect.
 func (d mysqlTags) read(ctx context.Context, a *tagAttempt, tag string) ([]tagRow, error) {
 	return a.query(ctx, d.selectRows(a, tag))
 }
@@ -162,7 +160,7 @@ func (d mysqlTags) selectRows(a *tagAttempt, tag string) string {
 	return "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step FROM " + a.quoted + " WHERE biz_tag = " + sqlattempt.MySQLText(tag)
 }
 
-// synchronize implements tableDialect.
+// synchronize implements tagDialect.
 func (d mysqlTags) synchronize(ctx context.Context, a *tagAttempt, tag string) (bool, error) {
 	if d.IsTiDB() {
 		return false, nil

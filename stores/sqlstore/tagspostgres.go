@@ -11,14 +11,14 @@ import (
 // postgresTags is the dialect of PostgreSQL.
 type postgresTags struct{ sqlattempt.Dialect }
 
-// inspect implements tableDialect: all tables have transactions.
+// inspect implements tagDialect: all tables have transactions.
 func (d postgresTags) inspect(context.Context, *tagAttempt) error { return nil }
 
 // The condition that a row has exactly the tag $1. The first comparison, which may use the index, is that of the
 // column's collation, and the second one is that of the bytes.
 const wherePostgresTag = `biz_tag = $1 AND CAST(biz_tag AS text) COLLATE "C" = CAST($1 AS text) COLLATE "C"`
 
-// raise implements tableDialect. It is a single statement, which commits, so that a process that is paused in between
+// raise implements tagDialect. It is a single statement, which commits, so that a process that is paused in between
 // holds no lock. After a conflict, which happens at other isolation levels than READ COMMITTED, it is part of a
 // transaction.
 //
@@ -59,7 +59,7 @@ func (d postgresTags) raise(ctx context.Context, a *tagAttempt, r segment.Reques
 	return result, err
 }
 
-// raiseLast implements tableDialect.
+// raiseLast implements tagDialect.
 func (d postgresTags) raiseLast(ctx context.Context, a *tagAttempt, tag string, seen int64) (int64, error) {
 	a.Wait("the update")
 	a.Unsure = !a.Open
@@ -69,7 +69,7 @@ func (d postgresTags) raiseLast(ctx context.Context, a *tagAttempt, tag string, 
 	return int64(len(rows)), err
 }
 
-// insert implements tableDialect.
+// insert implements tagDialect.
 func (d postgresTags) insert(ctx context.Context, a *tagAttempt, tag string, c segment.TagConfig) error {
 	var description any
 	if c.Description != "" {
@@ -80,12 +80,12 @@ func (d postgresTags) insert(ctx context.Context, a *tagAttempt, tag string, c s
 	return err
 }
 
-// read implements tableDialect.
+// read implements tagDialect.
 func (d postgresTags) read(ctx context.Context, a *tagAttempt, tag string) ([]tagRow, error) {
 	return a.query(ctx, "SELECT CAST(biz_tag AS text), max_id, step FROM "+a.quoted+" WHERE biz_tag = $1", tag)
 }
 
-// synchronize implements tableDialect.
+// synchronize implements tagDialect.
 func (d postgresTags) synchronize(context.Context, *tagAttempt, string) (bool, error) {
 	return false, nil
 }

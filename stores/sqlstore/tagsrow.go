@@ -46,7 +46,7 @@ func (a *tagAttempt) query(ctx context.Context, statement string, args ...any) (
 // values returns the numbers of the only row, or an error that wraps ErrNoTag or ErrSource.
 func (t *tagTable) values(rows []tagRow, tag string) (maxID, step int64, err error) {
 	if len(rows) == 0 {
-		return 0, 0, fmt.Errorf("%w: %s has no row with the biz_tag %q: insert one, or use CreateTag", segment.ErrNoTag, t, tag)
+		return 0, 0, fmt.Errorf("%w: %s has no row with the biz_tag %q: create it with CreateTag, beyond its numbers if it existed", segment.ErrNoTag, t, tag)
 	}
 	if len(rows) > 1 {
 		return 0, 0, fmt.Errorf("%w: %s has %d rows for the tag %q; biz_tag must be the primary key, as in schema.sql, and "+

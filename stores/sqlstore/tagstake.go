@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,22 +25,21 @@ func (a *tagAttempt) take(ctx context.Context, r segment.Request) (segment.Range
 			return taken, a.commit(ctx)
 		}
 		last, err := a.t.refusal(result.rows, r)
-		if err != nil {
-			if !synchronized && (errors.Is(err, segment.ErrSetBack) || errors.Is(err, segment.ErrNoTag)) {
-				// The node of a cluster may not have applied yet what another node has acknowledged.
-				a.RollBack(ctx)
-				var driverErr error
-				if synchronized, driverErr = a.d.synchronize(ctx, a, r.Tag); driverErr != nil {
-					return segment.Range{}, driverErr
-				}
-				if synchronized {
-					continue
-				}
-				return segment.Range{}, ownTagError(err)
-			}
+		if err == nil {
+			return a.takeLast(ctx, r, last)
+		}
+		if synchronized || !sqlattempt.IsAnyOf(err, segment.ErrSetBack, segment.ErrNoTag) {
 			return segment.Range{}, ownTagError(err)
 		}
-		return a.takeLast(ctx, r, last)
+		// The node of a cluster may not have applied yet what another node has acknowledged.
+		a.RollBack(ctx)
+		var driverErr error
+		if synchronized, driverErr = a.d.synchronize(ctx, a, r.Tag); driverErr != nil {
+			return segment.Range{}, driverErr
+		}
+		if !synchronized {
+			return segment.Range{}, ownTagError(err)
+		}
 	}
 }
 
@@ -74,10 +74,7 @@ func (t *tagTable) takenRange(result raised, r segment.Request) (segment.Range, 
 	if err != nil {
 		return segment.Range{}, err
 	}
-	length := r.Size
-	if length == 0 {
-		length = step
-	}
+	length := cmp.Or(r.Size, step)
 	if result.reported && (counter-result.before != length || result.added > 0 && result.added != length) {
 		return segment.Range{}, fmt.Errorf("%w: max_id of the tag %q in %s was %d, and is %d after %d was added: the table has no transactions, the column is too small, "+
 			"a proxy splits the transaction, or a trigger changes it or step", segment.ErrSource, r.Tag, t, result.before, counter, length)
@@ -97,10 +94,7 @@ func (t *tagTable) refusal(rows []tagRow, r segment.Request) (last segment.Range
 	if err != nil {
 		return segment.Range{}, err
 	}
-	length := r.Size
-	if length == 0 {
-		length = step
-	}
+	length := cmp.Or(r.Size, step)
 	switch left := maxCounter - counter; {
 	case counter < r.AtLeast:
 		return segment.Range{}, &segment.SetBackError{Tag: r.Tag, Counter: counter, AtLeast: r.AtLeast}

@@ -25,7 +25,7 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 	return doTag(ctx, s, r.Tag, func() (taken segment.Range, err error) {
 		err = s.replaceTag(ctx, r.Tag, func(old tagState) (next tagState, err error) {
 			if !old.tagExists {
-				return old, fmt.Errorf("%w: %s: tag %q: create it with CreateTag", segment.ErrNoTag, s, r.Tag)
+				return old, fmt.Errorf("%w: %s: tag %q: create it with CreateTag, beyond its numbers if it existed", segment.ErrNoTag, s, r.Tag)
 			}
 			next = old
 			next.pool = old.pool.Follow(old.history, old.now, s.gap)
