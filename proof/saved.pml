@@ -325,8 +325,8 @@ active proctype Host() {
 			atomic { chooseBegin() };
 			extend();
 			if
-			:: out == OK && begin < file.until
-			:: out == OK && begin >= file.until -> out = AGAIN
+			:: out == OK && (begin < file.until || begin == file.from) /* or it waits for the floor, as when it was taken */
+			:: out == OK && begin >= file.until && begin != file.from -> out = AGAIN
 			:: out == TAKEN
 #ifdef M_ENDED_LEASE_IS_USED
 			:: out == FAILED || out == LOST -> out = OK

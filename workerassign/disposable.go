@@ -159,9 +159,6 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		if failed.Action == sqlattempt.Stop || notFound == maxHostNotFound {
 			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.Reason.Advice(sqlattempt.Inserts), Err: failed.Err}
 		}
-		if failed.Action == sqlattempt.Repeat {
-			continue
-		}
 		if failed.Action == sqlattempt.Reconnect {
 			// The pool may hold more connections to the same server, and others to a server that
 			// works. Try them all without a pause.

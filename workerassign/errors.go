@@ -149,6 +149,3 @@ func ownErrors() []error {
 	return []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased, ErrRenewal,
 		ErrLeaseLost, ErrVoid}
 }
-
-// isAnyOf reports whether err matches at least one of the targets, by errors.Is.
-func isAnyOf(err error, targets ...error) bool { return sqlattempt.IsAnyOf(err, targets...) }

@@ -45,7 +45,7 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *sqlattempt
 	if corrected, err := t.d.correctGuess(target, failed.Err); err != nil {
 		failed = sqlattempt.Found(err, "")
 	} else if corrected {
-		failed.Action = sqlattempt.Repeat
+		return t.attempt(ctx) // at most once: the corrected dialect is no guess
 	}
 	return 0, failed
 }
@@ -126,7 +126,7 @@ func (t *assignment) execInsert(ctx context.Context, a *sqlattempt.Attempt, targ
 // privilege is found at once.
 func (t *assignment) readBack(ctx context.Context, a *sqlattempt.Attempt, key int64) (err error) {
 	t.insertedAt, err = t.d.look(ctx, a, key, t.token)
-	if isAnyOf(err, errRowLost, errRowMissing) {
+	if sqlattempt.IsAnyOf(err, errRowLost, errRowMissing) {
 		return sqlattempt.Found(fmt.Errorf("%w: the row with the key %d cannot be found after its insert: %w", ErrNoKey, key, err), sqlattempt.ReasonUnknown)
 	}
 	return err

@@ -94,8 +94,7 @@ func (c *child) WorkerID() int64      { return c.id }
 func (c *child) NotBefore() time.Time { return c.lease.NotBefore() }
 
 func (c *child) Reserve(ctx context.Context, until time.Time) (Grant, error) {
-	// The clock is read without a lock, because it is the user's, and before the lease's Reserve,
-	// which may grant time only up to the present.
+	// The clock is read before the lease's Reserve, which may grant time only up to the present.
 	now := c.now()
 	select {
 	case c.reserveLock <- struct{}{}:

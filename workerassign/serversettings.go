@@ -29,7 +29,7 @@ func (t *assignment) checkDurability(ctx context.Context, conn *sql.Conn, target
 
 // findMySQLRisks returns the risks of a server of the MySQL family.
 func findMySQLRisks(ctx context.Context, conn *sql.Conn, _ string) []sqlattempt.Risk {
-	settings, err := readSettings(ctx, conn)
+	settings, err := sqlattempt.ReadVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin")
 	// With autocommit off, the query may have started a transaction.
 	if _, err := conn.ExecContext(ctx, sqlattempt.RollbackMySQL); err != nil {
 		sqlattempt.DiscardConn(conn)
@@ -38,12 +38,6 @@ func findMySQLRisks(ctx context.Context, conn *sql.Conn, _ string) []sqlattempt.
 		return nil
 	}
 	return sqlattempt.MySQLRisks(settings)
-}
-
-// readSettings reads the settings that checkDurability checks. Settings that the server does not have
-// are missing in the result.
-func readSettings(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
-	return sqlattempt.ReadVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin")
 }
 
 // findPostgresRisks returns the risks of a PostgreSQL server and of a table.

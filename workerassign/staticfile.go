@@ -42,8 +42,8 @@ func WithFileHorizon(d time.Duration) StaticFileOption {
 
 // WithNewFile declares that a file which does not exist never existed, and that the worker ID has not been
 // used up to the present. Without this option, the first lease begins after the horizon (WithFileHorizon),
-// because the file may have been lost. Use it for the first start only. It has no effect if the file or its
-// lock file exists.
+// because the file may have been lost. Use it for the first start only. It has no effect if the file exists, or its lock file shows
+// that it existed.
 func WithNewFile() StaticFileOption {
 	return staticFileOption(func(c *staticFileConfig) { c.newFile = true })
 }

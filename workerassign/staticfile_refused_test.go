@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
@@ -75,7 +76,7 @@ func TestStaticFileIsRefused(t *testing.T) {
 				before, _ := os.ReadFile(path)
 				for _, opts := range [][]StaticFileOption{nil, {WithNewFile()}} {
 					l, err := newTestStaticFile(path, "m", opts...).Assign(context.Background(), clockAt(start))
-					if l != nil || !isAnyOf(err, ErrCorrupt, ErrFile) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
+					if l != nil || !sqlattempt.IsAnyOf(err, ErrCorrupt, ErrFile) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 						t.Errorf("after %d writes Assign() = %v, %v; want an error with the path and %q", writes, l, err, test.want)
 					}
 				}

@@ -173,7 +173,7 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (Grant, er
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case isAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
+	case sqlattempt.IsAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
 		l.lost = fmt.Errorf("%w: worker ID %d in table %s: %w: the server may have lost rows in a failover, or somebody deleted the row", ErrLeaseLost,
 			l.WorkerID(), sqlattempt.AtServer(l.d.cfg.table, l.d.cfg.server), err)
 		return Grant{}, l.lost
@@ -191,7 +191,7 @@ func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
 		if failed = a.Begin(ctx, a.Dialect.Begin()); failed == nil {
 			now, failed = l.d.look(ctx, a, l.WorkerID(), l.token)
 		}
-		if failed != nil && !isAnyOf(failed, errRowLost, errRowMissing) {
+		if failed != nil && !sqlattempt.IsAnyOf(failed, errRowLost, errRowMissing) {
 			a.Discard() // to a server that may have been replaced
 			return failed
 		}

@@ -21,7 +21,6 @@ const (
 	Stop      Action = iota // fail: another attempt would fail in the same way
 	Retry                   // try again, on any connection
 	Reconnect               // try again, on another connection
-	Repeat                  // try again immediately, with the other dialect; Classify does not return it
 )
 
 // A ServerError describes an error number of a server.

@@ -2,7 +2,6 @@ package promcollect
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,9 +28,7 @@ type config struct {
 }
 
 func (c *config) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
-	}
+	options.SetError(&c.err, ErrOption, format, args...)
 }
 
 // newConfig returns the configuration of the options.

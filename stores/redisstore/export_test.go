@@ -2,10 +2,6 @@ package redisstore
 
 import "time"
 
-// IgnoreHistory turns rule R7 off: the store reports the same history after a restart or a failover, and Write
-// does not compare it.
-func IgnoreHistory() Option { return option(func(s *Store) { s.ignoreHistory = true }) }
-
 // WithAcknowledgeTimeout sets how long the server waits for the acknowledgements of replicas, if the client's ReadTimeout is at least twice
 // that.
 func WithAcknowledgeTimeout(d time.Duration) Option {

@@ -69,14 +69,38 @@ func failoverClient(t *testing.T, address *atomic.Pointer[string]) *goredis.Clie
 	return c
 }
 
-// r7Options are options of stores that lose what they have acknowledged: no replica must have it.
-var r7Options = map[string][]redisstore.Option{"with R7": {redisstore.WithReplicas(0)}, "without R7": {redisstore.WithReplicas(0), redisstore.IgnoreHistory()}}
+// A forgetfulStore is a Store without rule R7: it reports the same history after a restart or a failover, and Write has the one that was read last.
+type forgetfulStore struct {
+	recycled.Store
+	history atomic.Pointer[string]
+}
+
+func (s *forgetfulStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	state, err := s.Store.Read(ctx, q)
+	history := state.History
+	s.history.Store(&history)
+	state.History = "forgotten"
+	return state, err
+}
+
+func (s *forgetfulStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	w.History = *s.history.Load()
+	return s.Store.Write(ctx, w)
+}
+
+// r7Stores make stores that lose what they have acknowledged: no replica must have it.
+var r7Stores = map[string]func(goredis.UniversalClient) recycled.Store{
+	"with R7": func(c goredis.UniversalClient) recycled.Store { return redisstore.New(c, redisstore.WithReplicas(0)) },
+	"without R7": func(c goredis.UniversalClient) recycled.Store {
+		return &forgetfulStore{Store: redisstore.New(c, redisstore.WithReplicas(0))}
+	},
+}
 
 // A replica is promoted that lacks the last writes, while the old primary still acknowledges writes for a time.
 // With rule R7 no UID is generated twice. Without it, some are.
 func TestPromotedReplica(t *testing.T) {
 	t.Parallel()
-	for name, opts := range r7Options {
+	for name, newStore := range r7Stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			fleettest.Failover(t, name == "with R7", func() fleettest.Primaries {
@@ -86,8 +110,8 @@ func TestPromotedReplica(t *testing.T) {
 				setAddress := func(at string) { address.Store(&at) }
 				setAddress(primary.Address())
 				return fleettest.Primaries{
-					NewStore:    func() recycled.Store { return redisstore.New(failoverClient(t, &address), opts...) },
-					NewPromoted: func() recycled.Store { return redisstore.New(connect(t, replica.Address()), opts...) },
+					NewStore:    func() recycled.Store { return newStore(failoverClient(t, &address)) },
+					NewPromoted: func() recycled.Store { return newStore(connect(t, replica.Address())) },
 					Disconnect: func() {
 						replica.WaitSynced(primary)
 						replica.Disconnect()
@@ -107,14 +131,14 @@ func TestPromotedReplica(t *testing.T) {
 // next lease of the slot begins behind everything that was granted.
 func TestLostGrant(t *testing.T) {
 	t.Parallel()
-	for name, opts := range r7Options {
+	for name, newStore := range r7Stores {
 		t.Run(name, func(t *testing.T) {
 			primary := redistest.Start(t)
 			replica := primary.Replica()
 			var address atomic.Pointer[string]
 			at := primary.Address()
 			address.Store(&at)
-			s := redisstore.New(failoverClient(t, &address), opts...)
+			s := newStore(failoverClient(t, &address))
 			a := fleettest.First(t, s, recycled.WithWorkerID(0))
 			req := fleettest.Request()
 			lease, err := a.Assign(t.Context(), req)

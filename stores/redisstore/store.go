@@ -48,9 +48,6 @@ type Store struct {
 	needed atomic.Int64 // how many replicas must acknowledge a write, as the last script has reported it
 
 	acknowledgeTimeout time.Duration // longer in tests whose servers may be slow
-
-	// ignoreHistory makes the store forget rule R7, in tests that show what the rule prevents.
-	ignoreHistory bool
 }
 
 var _ recycled.Store = (*Store)(nil)
@@ -155,11 +152,7 @@ func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, err
 	if err != nil {
 		return recycled.State{}, s.error("read", err)
 	}
-	state, err := s.parse(reply)
-	if err != nil {
-		return recycled.State{}, err
-	}
-	return state, nil
+	return s.parse(reply)
 }
 
 // The elements of the reply of read.lua before the slots.
@@ -198,9 +191,6 @@ func (s *Store) parse(reply []any) (recycled.State, error) {
 		return recycled.State{}, s.permanent(errors.New("INFO has no master_replid or no run_id"), adviceNoHistory)
 	}
 	h := history{server: text[replyReplicationID] + "/" + text[replyRunID], poolID: text[replyPoolID]}
-	if s.ignoreHistory {
-		h.server = "ignored"
-	}
 	state := recycled.State{Now: time.UnixMilli(seconds*1000 + micros/1000).UTC(), History: h.String()}
 	var err error
 	if record := text[replyPool]; record != "" {
@@ -247,9 +237,6 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	h, ok := parseHistory(w.History)
 	if s.err == nil && !ok {
 		return false, nil // it is no history of any server
-	}
-	if s.ignoreHistory {
-		h.server = ""
 	}
 	args := []any{h.server, h.poolID, "", ""}
 	if w.Pool != nil {

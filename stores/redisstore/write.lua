@@ -1,16 +1,13 @@
 -- Compares and swaps the pool's record and slots, together with the history. It comes after primary.lua. It checks
 -- everything first, so that it writes everything or nothing.
 -- KEYS: the pool's hash, the index of its slots by the time at which they become free.
--- ARGV: the history as 'replication ID/run ID', or '' in a test that turns the comparison off; the pool's
--- ID; the pool's new record or ''; history, since, floor and slots of the record that it replaces, separated by spaces; and
--- then the slots, each as its worker ID, its new record, and the token and until of the record that it replaces, separated by
--- a space. What a new record replaces is not read.
+-- ARGV: the history as 'replication ID/run ID'; the pool's ID; the pool's new record or ''; history, since, floor and
+-- slots of the record that it replaces, separated by spaces; and then the slots, each as its worker ID, its new record,
+-- and the token and until of the record that it replaces, separated by a space. What a new record replaces is not read.
 -- Reply: 1 if the records are written, otherwise 0.
-if ARGV[1] ~= '' then
-	local history = replicationID .. '/' .. (string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '')
-	if history ~= ARGV[1] then
-		return 0
-	end
+local history = replicationID .. '/' .. (string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '')
+if history ~= ARGV[1] then
+	return 0
 end
 local id, slots = unpack(redis.call('HMGET', KEYS[1], 'id', 'slots'))
 if id ~= ARGV[2] then

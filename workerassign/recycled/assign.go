@@ -39,6 +39,7 @@ type slotAssign struct {
 	req         workerassign.Request
 	log         *safelog.Queue
 	beforeClaim func(Slot) error // nil: nothing
+	tokens      []string         // of the claims of this call
 	floorLogged bool             // whether this call has set a floor, and logged it
 
 	lastLog time.Time // of logRetry

@@ -34,7 +34,7 @@ import (
 type Assigner struct {
 	store Store
 	cfg   config
-	seen  atomic.Pointer[Pool] // the pool as it was found last; nil: it was not. If it is missing then, another one begins with a floor (R7)
+	seen  atomic.Pointer[Pool] // the pool as it was found last, see found; nil: it was not. If it is missing then, another one begins with a floor (R7)
 
 	unsure atomic.Pointer[unsureFloor] // the last floor that may have been set, and is not logged; nil: none
 }
@@ -132,11 +132,7 @@ func (e *SlotHeldError) Is(target error) bool { return target == ErrSlotHeld }
 // otherwise it returns a *PoolFullError or a *SlotHeldError at once. If ctx ends, it returns
 // one of these if it waits for such a slot, otherwise a *workerassign.RetryError.
 func (r *Assigner) Assign(ctx context.Context, req workerassign.Request) (workerassign.Lease, error) {
-	lease, err := r.assign(ctx, req, nil)
-	if err != nil {
-		return nil, err
-	}
-	return lease, nil
+	return r.assign(ctx, req, nil)
 }
 
 // assign is Assign. If beforeClaim is not nil, it is called before each write that claims a slot, with the slot as

@@ -70,13 +70,21 @@ func (c *config) pool(s State) Pool {
 	}
 }
 
-// found records that the pool exists. If its durations are impossible, those that were found before remain.
+// found records that the pool exists, with the greatest durations that were found: a failover may lose that an operator has raised one,
+// and grants of the raised one remain. If the durations are impossible, those that were found before remain.
 func (r *Assigner) found(p Pool) {
 	if p.checkDurations() != nil {
 		r.seen.CompareAndSwap(nil, &Pool{})
 		return
 	}
-	r.seen.Store(&p)
+	for swapped := false; !swapped; {
+		next := p
+		seen := r.seen.Load()
+		if seen != nil {
+			next.Horizon, next.Fencing, next.Skew = max(p.Horizon, seen.Horizon), max(p.Fencing, seen.Fencing), max(p.Skew, seen.Skew)
+		}
+		swapped = r.seen.CompareAndSwap(seen, &next)
+	}
 }
 
 // createMissing creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used

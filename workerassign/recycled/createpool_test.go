@@ -294,6 +294,30 @@ func TestR7HorizonRaisedWhileRunning(t *testing.T) {
 	})
 }
 
+// R7: the same if a failover loses the change, and the process with the smaller horizon is the one that notices the failover.
+func TestR7FloorOfLostChangeThatWasSeen(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		a := f.assigner()
+		l := f.assign(a)
+		s := f.Dump()
+		p := s.Pool
+		p.Revision++
+		p.Horizon = 10 * time.Minute
+		if ok, err := f.Write(f.Context(), slottest.Swap(s, &p)); !ok || err != nil {
+			t.Fatalf("Write = %v, %v", ok, err)
+		}
+		f.reserve(l, time.Hour)
+		granted := f.reserve(f.assign(f.assigner(recycled.WithHorizon(10*time.Minute))), time.Hour)
+		for f.Dump().Pool.Horizon != poolH {
+			f.Failover(1)
+		}
+		f.assign(a)
+		if floor := f.Dump().Pool.Floor; floor.Before(granted) {
+			t.Errorf("the floor is %v, and the lost lease was granted until %v", floor, granted)
+		}
+	})
+}
+
 // A generator that is refused does not give the pool its format.
 func TestRefusedGeneratorSetsNoFormat(t *testing.T) {
 	inFleet(t, func(f *fleet) {

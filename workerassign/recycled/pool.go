@@ -75,6 +75,9 @@ func (r *Assigner) RaiseFloor(ctx context.Context, floor time.Time) error {
 			return err
 		}
 	}
+	if id, ok := missingSlot(state); ok {
+		return missingSlotError(state.Pool, id)
+	}
 	return nil
 }
 

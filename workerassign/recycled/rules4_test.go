@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // R4: if the reply to a write is lost, the slot is read again, and its token decides.
@@ -22,6 +23,29 @@ func TestRule4AssignReplyLost(t *testing.T) {
 			if s := f.Dump(); s.Pool.Slots > 2 {
 				f.Errorf("%s: the pool has %d slots; a lost reply must not cost a slot", what, s.Pool.Slots)
 			}
+		}
+	})
+}
+
+// R4: a claim of WithWorkerID whose reply was lost, and so the read after it, is found at the next try. It is no other process's.
+func TestRule4FixedWorkerIDReplyLost(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		fixed := recycled.WithWorkerID(3)
+		f.release(f.assign(f.assigner(fixed)))
+		time.Sleep(2 * time.Millisecond)
+		lost := 0
+		f.SetFaults(func(op assigntest.Op) assigntest.Fault {
+			switch isClaim := op.Write != nil && claimOf(op.Write); {
+			case lost == 0 && isClaim, lost == 1 && op.Write == nil:
+				lost++
+				return assigntest.LoseReply
+			}
+			return assigntest.NoFault
+		})
+		ctx, cancel := withTimeout(f, time.Second)
+		defer cancel()
+		if l, err := f.assigner(fixed).Assign(ctx, f.request()); err != nil || lost != 2 {
+			f.Errorf("Assign() = %v, %v, with %d lost replies; want a lease with two", l, err, lost)
 		}
 	})
 }

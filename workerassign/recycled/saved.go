@@ -163,7 +163,7 @@ func (l *savedLease) resume(ctx context.Context, content *lockedfile.Decoder, lo
 	}
 	err := l.extend(storeCtx)
 	switch {
-	case err == nil && l.begin.Before(l.record.slot.Until):
+	case err == nil && (l.begin.Before(l.record.slot.Until) || l.begin.Equal(l.record.slot.From)): // or it waits for a floor, as when it was taken
 		return true, nil
 	case isTaken(err):
 		log.Log(slog.LevelWarn, "recycled: the lease in a file was lost; another worker ID is leased", "file", s.file.Path, "err", err)

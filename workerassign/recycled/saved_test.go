@@ -209,7 +209,7 @@ func TestSavedRaiseFloor(t *testing.T) {
 		a := s.newSaved()
 		l := s.mustAssign(a)
 		leasetest.MustReserve(t, l, s.now.Add(time.Minute))
-		floor := s.now.Add(30 * time.Hour)
+		floor := s.now.Add(60 * time.Hour)
 		if err := s.recycled().RaiseFloor(context.Background(), floor); err != nil {
 			t.Fatal(err)
 		}
@@ -223,6 +223,11 @@ func TestSavedRaiseFloor(t *testing.T) {
 			t.Errorf("the next lease begins at %v, before the floor %v", next.NotBefore(), floor)
 		}
 		next.crash()
+		again := s.mustAssign(a) // a restart while the lease waits for the floor
+		if again.WorkerID() != next.WorkerID() || again.NotBefore().Before(floor) {
+			t.Errorf("after a restart, worker ID %d begins at %v; want %d and the floor %v", again.WorkerID(), again.NotBefore(), next.WorkerID(), floor)
+		}
+		again.crash()
 	}
 }
 

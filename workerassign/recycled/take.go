@@ -3,6 +3,7 @@ package recycled
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/millis"
@@ -25,6 +26,7 @@ func (a *slotAssign) take(ctx context.Context, s State, slot Slot) (workerassign
 func (a *slotAssign) claim(s State, slot Slot, from time.Time) (Slot, error) {
 	next := slot
 	next.Token = leaseToken(s.Now)
+	a.tokens = append(a.tokens, next.Token)
 	next.From, next.Until = from, from
 	next.History = s.Pool.leaseHistory()
 	host, process := a.recycled.cfg.holder()
@@ -103,6 +105,10 @@ func (a *slotAssign) takeFixed(ctx context.Context, s State) (workerassign.Lease
 		return nil, 0, missingSlotError(s.Pool, workerID)
 	}
 	slot := s.Slots[0]
+	if slices.Contains(a.tokens, slot.Token) { // R4: a claim of this call was made, whose reply was lost
+		lease, err := a.result(ctx, s, true, nil, slot)
+		return a.unlessLost(ctx, lease, err)
+	}
 	if !a.isFree(s, slot, a.req.Time()) {
 		slot.FreeAt = a.nextFree(s, slot)
 		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}

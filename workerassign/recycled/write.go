@@ -1,6 +1,7 @@
 package recycled
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -33,8 +34,10 @@ func (c *config) completed(s State, old, next Slot) Slot {
 func (r *Assigner) notePool(ctx context.Context, log *safelog.Queue, s State, p Pool, record floorRecord) (written bool, err error) {
 	p.Revision++
 	p.History, p.Since = s.History, s.nowUp()
-	// The record may be older than a raise of H, F or M, if that was lost too: this process declares the new ones (covers).
-	wait := max(p.Fencing, millis.UpDuration(r.cfg.fencing)) + max(p.Horizon, millis.UpDuration(r.cfg.horizon)) + max(p.Skew, millis.UpDuration(r.cfg.skew))
+	// The record may be older than a raise of H, F or M, if that was lost too: this process has found the new ones, or declares them (covers).
+	seen := cmp.Or(r.seen.Load(), &p)
+	wait := max(p.Fencing, seen.Fencing, millis.UpDuration(r.cfg.fencing)) + max(p.Horizon, seen.Horizon, millis.UpDuration(r.cfg.horizon)) +
+		max(p.Skew, seen.Skew, millis.UpDuration(r.cfg.skew))
 	p.Floor = millis.Later(p.Floor, millis.Up(s.Now.Add(wait)))
 	written, err = r.store.Write(ctx, Write{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 	switch {
