@@ -89,9 +89,9 @@ type timeExhaustedError struct {
 
 // Error implements error.
 func (e *timeExhaustedError) Error() string {
-	return fmt.Sprintf("%v: it is %s, time unit %d; must be 0 to %d for layout %v, whose time from epoch %s ended at %s: "+
-		"check this host's clock; if it is right, change to a format that Move.Check finds safe, or old UIDs are generated again",
-		ErrTimeExhausted, e.format.base.Time(e.delta).UTC().Format(time.RFC3339), e.delta, e.format.layout.MaxDelta(), e.format.layout,
+	return fmt.Sprintf("%v: time unit is %d; must be 0 to %d for layout %v, whose time from epoch %s ended at %s: "+
+		"check this host's clock; if it is right, change to a format that Move.Check finds safe: with another one, old UIDs may be generated again",
+		ErrTimeExhausted, e.delta, e.format.layout.MaxDelta(), e.format.layout,
 		e.format.Epoch().Format(time.RFC3339), e.format.End().Format(time.RFC3339))
 }
 

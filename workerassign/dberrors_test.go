@@ -73,7 +73,7 @@ func TestPermanentErrors(t *testing.T) {
 		{number(1129), "does not accept this host"}, {number(1130), "does not accept this host"},
 		{number(1054), "compare its columns with schema.sql"}, {number(1364), "compare its columns with schema.sql"}, {number(1406), "compare its columns with schema.sql"},
 		{number(1467), "AUTO_INCREMENT is exhausted"}, {number(167), "AUTO_INCREMENT is exhausted"},
-		{number(1064), "correct the cause and start again"},
+		{number(1064), "correct the cause"},
 		{number(1227), "grant it INSERT on the table"},
 		{number(1251), "check user, password and host"}, {number(1524), "check user, password and host"},
 		{number(1820), "check user, password and host"}, {number(1862), "check user, password and host"},
@@ -86,7 +86,7 @@ func TestPermanentErrors(t *testing.T) {
 		{mysql.ErrNativePassword, "authentication method"}, {mysql.ErrUnknownPlugin, "authentication method"},
 		{&net.OpError{Op: "dial", Net: "unix", Err: syscall.EACCES}, "does not let this process reach"},
 		{errors.New("sql: database is closed"), "the pool was closed"},
-		{errors.New("an unknown error"), "correct the cause and start again"},
+		{errors.New("an unknown error"), "correct the cause"},
 	} {
 		t.Run(tt.cause.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestVerificationOfInsert(t *testing.T) {
 		again  bool
 	}{
 		{"denied", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1142}) }, "grant the account SELECT on the columns ID and PORT", ErrPermanent, false},
-		{"unknown", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1064}) }, "correct the cause and start again", ErrPermanent, false},
+		{"unknown", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1064}) }, "correct the cause", ErrPermanent, false},
 		{"missing", func(q *sqlmock.ExpectedQuery) {
 			q.WillReturnRows(sqlmock.NewRows(make([]string, 3)).AddRow(nil, 1, "0"))
 		}, "the row is gone", ErrNoKey, false},
