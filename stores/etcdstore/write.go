@@ -37,7 +37,7 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	before := s.lastSeen()
 	var reads []clientv3.Op // if the records are others than those that are replaced
 	if len(w.Slots) > 0 {
-		reads = append(reads, clientv3.OpGet(s.slotKey(w.Slots[0].WorkerID)))
+		reads = append(reads, clientv3.OpGet(s.historyKey()), clientv3.OpGet(s.slotKey(w.Slots[0].WorkerID)))
 	}
 	resp, wentBack, err := s.do(ctx, func(txn clientv3.Txn) clientv3.Txn { return txn.If(t.compare...).Then(t.then...).Else(reads...) })
 	if err != nil {
@@ -60,10 +60,15 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 
 // wasMade reports whether the first slot of a transaction that has failed is there already: it has a token that no other write has, or
 // ends a lease. The client sends a request again whose reply says Canceled or DeadlineExceeded while the context has not ended, as an
-// interceptor or a proxy may answer. Other processes may write the same new slot without a token, or the same pool.
+// interceptor or a proxy may answer. Other processes may write the same new slot without a token, or the same pool. In another history
+// the write has granted nothing.
 func wasMade(resp *clientv3.TxnResponse, w recycled.Write) bool {
-	slot, kvs := w.Slots[0], kvsOf(resp, 0)
-	return (slot.Token != "" || slot.Revision > 1) && len(kvs) > 0 && bytes.Equal(kvs[0].Value, slot.Encode())
+	has := func(i int, value []byte) bool {
+		kvs := kvsOf(resp, i)
+		return len(kvs) > 0 && bytes.Equal(kvs[0].Value, value)
+	}
+	slot := w.Slots[0]
+	return (slot.Token != "" || slot.Revision > 1) && has(0, []byte(w.History)) && has(1, slot.Encode())
 }
 
 // isOnOldData reports whether a write that was made has met data of the past. A snapshot that was restored in another cluster contains
