@@ -84,6 +84,7 @@ func (o *opening) rests() bool { return o.err != nil && time.Now().Before(o.retr
 // await calls start until an opening succeeds, which it returns. It returns an error if an opening has failed in a
 // way that waiting does not cure, an *EmptyError after maxWait or when ctx ends, and ErrClosed after b.close.
 func (b *background) await(ctx context.Context, maxWait time.Duration, empty EmptyError, start func() (*opening, error)) (*opening, error) {
+	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("%w: within %v", errNotInTime, maxWait))
 	defer cancel()
 	for {
@@ -121,7 +122,9 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 		case <-b.ctx.Done():
 			return nil, ErrClosed
 		case <-ctx.Done():
-			empty.Wait = ended(ctx)
+			if empty.Wait = context.Cause(ctx); caller.Err() != nil {
+				empty.Wait = ended(caller)
+			}
 			return nil, &empty
 		}
 	}

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ringuid/ringuid/internal/errmask"
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -12,12 +11,9 @@ import (
 // make callers believe that their Sequence is closed.
 func mask(err error) error { return errmask.Mask(err, ownErrors()...) }
 
-// ended returns why a context has ended, of a call or of WithMaxWait.
+// ended returns why the context of a caller has ended. Its cause may be an error of another tag.
 func ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errNotInTime) {
-		return cause
-	}
-	return errmask.Ended(ctx, ownErrors()...)
+	return errmask.Ended(ctx, append(ownErrors(), ErrNoTag, ErrSetBack, ErrExhausted, ErrSource, (*SetBackError)(nil))...)
 }
 
 // ownErrors returns the errors that sources and policies do not report.

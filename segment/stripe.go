@@ -103,8 +103,12 @@ func (s *Striped) Take(ctx context.Context, r Request) (Range, error) {
 	tag := StripeTag(r.Tag, int(s.index), int(s.count))
 	got, err := s.source.Take(ctx, Request{Tag: tag, Size: r.Size, AtLeast: s.quotient(r.AtLeast)})
 	if err != nil {
-		if errors.Is(err, ErrNoTag) || errors.Is(err, ErrExhausted) {
+		switch {
+		case errors.Is(err, ErrNoTag):
 			err = fmt.Errorf("%w (tag %q of stripe %d of %d: the address may lead to another store, or the number of stripes was changed: see Stripe)",
+				err, tag, s.index, s.count)
+		case errors.Is(err, ErrExhausted):
+			err = fmt.Errorf("%w (tag %q of stripe %d of %d: if the number of stripes was changed, restart with the new one: see Stripe)",
 				err, tag, s.index, s.count)
 		}
 		return Range{}, err

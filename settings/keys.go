@@ -52,7 +52,7 @@ const (
 func table() []row {
 	const both, cached = "", generatorCached
 	return []row{
-		{Key{"generator", "cached or default; the default is cached", generatorCached}, both, word(generatorCached, generatorDefault)},
+		{Key{"generator", "kind: cached or default", generatorCached}, both, word(generatorCached, generatorDefault)},
 
 		{Key{"layout", "the widths of sign, time, worker ID and sequence, as in 1-28-22-13", bitsalloc.Default().String()},
 			both, option(bitsalloc.ParseLayout, uid.WithLayout)},

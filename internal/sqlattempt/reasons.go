@@ -7,7 +7,7 @@ import "strings"
 type Reason string
 
 const (
-	ReasonUnknown         Reason = "correct the cause: a program that runs then continues, and one that failed to start must be started again"
+	ReasonUnknown         Reason = "correct the cause: a running program then continues by itself; start one again that failed to start"
 	ReasonDatabase        Reason = "the database does not exist: name an existing one in the DSN"
 	ReasonAccount         Reason = "the server refused the account: check user, password and host in the DSN"
 	ReasonAccountPostgres Reason = "the server refused the account: check user, password and database in the DSN, and the " +

@@ -36,7 +36,7 @@ const (
 	adviceRestored  = "change nothing by hand"
 	adviceClosed    = "the client was closed: close it only after the generators that use it, and the sequences"
 	adviceLost      = "check the address in the client's options, and that the server runs"
-	adviceUnknown   = "correct the cause: a program that runs then continues, and one that failed to start must be started again"
+	adviceUnknown   = "correct the cause: a running program then continues by itself; start one again that failed to start"
 )
 
 // serverError says what to do about an error of the server with a prefix.

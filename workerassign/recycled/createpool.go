@@ -80,7 +80,7 @@ func (r *Assigner) found(p Pool) {
 	for swapped := false; !swapped; {
 		next := p
 		seen := r.seen.Load()
-		if seen != nil {
+		if seen != nil && seen.Revision > 0 {
 			next.Horizon, next.Fencing, next.Skew = max(p.Horizon, seen.Horizon), max(p.Fencing, seen.Fencing), max(p.Skew, seen.Skew)
 		}
 		swapped = r.seen.CompareAndSwap(seen, &next)

@@ -30,6 +30,25 @@ func TestMissingSlot(t *testing.T) {
 	})
 }
 
+// RaiseFloor reports a missing slot, after it has raised the floor and ended the leases on all others.
+func TestRule7RaiseFloorWithMissingSlot(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		for range 4 {
+			f.reserve(f.assign(f.assigner()), time.Minute)
+		}
+		f.Delete(2)
+		floor := time.Now().Add(time.Hour)
+		leasetest.WantError(t, "RaiseFloor", f.assigner().RaiseFloor(f.Context(), floor), recycled.ErrPool, "worker ID 2 is missing")
+		s := f.Dump()
+		f.wantTime("the floor", s.Pool.Floor, floor)
+		for _, slot := range s.Slots {
+			if slot.Token != "" || slot.Until.Before(floor) {
+				f.Errorf("a slot is %+v after RaiseFloor", slot)
+			}
+		}
+	})
+}
+
 // A pool whose record was deleted, but not its slots, is an error, and not a pool that is new.
 func TestMissingPool(t *testing.T) {
 	inFleet(t, func(f *fleet) {

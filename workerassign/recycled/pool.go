@@ -27,8 +27,8 @@ func (r *Assigner) State(ctx context.Context) (State, error) {
 // wraps ErrPool; also if its horizon, fencing time or skew is impossible, or a slot is missing.
 //
 // Every slot is written, but those whose lease begins at a floor in the future or later, so that every lease that was taken before fails to extend. If RaiseFloor returns
-// an error, call it again: it may have raised the floor for a part of the slots. The slots can be leased again at once, from the
-// floor on.
+// an error, call it again: it may have raised the floor for a part of the slots; if a slot is missing, all others were written, and doc/fleet.md
+// says what to do. The slots can be leased again at once, from the floor on.
 func (r *Assigner) RaiseFloor(ctx context.Context, floor time.Time) error {
 	if err := r.usable(); err != nil {
 		return err

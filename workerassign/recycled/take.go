@@ -105,11 +105,8 @@ func (a *slotAssign) takeFixed(ctx context.Context, s State) (workerassign.Lease
 		return nil, 0, missingSlotError(s.Pool, workerID)
 	}
 	slot := s.Slots[0]
-	if slices.Contains(a.tokens, slot.Token) { // R4: a claim of this call was made, whose reply was lost
-		lease, err := a.result(ctx, s, true, nil, slot)
-		return a.unlessLost(ctx, lease, err)
-	}
-	if !a.isFree(s, slot, a.req.Time()) {
+	isOwn := slices.Contains(a.tokens, slot.Token) // of a claim of this call that was made, and whose reply was lost
+	if !isOwn && !a.isFree(s, slot, a.req.Time()) {
 		slot.FreeAt = a.nextFree(s, slot)
 		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}
 	}

@@ -1,7 +1,6 @@
 package recycled
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 
@@ -35,7 +34,10 @@ func (r *Assigner) notePool(ctx context.Context, log *safelog.Queue, s State, p 
 	p.Revision++
 	p.History, p.Since = s.History, s.nowUp()
 	// The record may be older than a raise of H, F or M, if that was lost too: this process has found the new ones, or declares them (covers).
-	seen := cmp.Or(r.seen.Load(), &p)
+	seen := r.seen.Load()
+	if seen == nil || seen.Revision == 0 {
+		seen = &p
+	}
 	wait := max(p.Fencing, seen.Fencing, millis.UpDuration(r.cfg.fencing)) + max(p.Horizon, seen.Horizon, millis.UpDuration(r.cfg.horizon)) +
 		max(p.Skew, seen.Skew, millis.UpDuration(r.cfg.skew))
 	p.Floor = millis.Later(p.Floor, millis.Up(s.Now.Add(wait)))

@@ -30,8 +30,8 @@ func (st setting) env() string {
 func table() []setting {
 	return []setting{
 		textSetting("store", "URL of the store of worker IDs; without it, no UIDs", func(c *Config) *string { return &c.Store }, nil),
-		textSetting("tag-store", "URL of the store of tags; without it, no numbers", func(c *Config) *string { return &c.TagStore }, nil),
-		listSetting("tags", "tags that are served, with commas; without it, all", func(c *Config) *[]string { return &c.Tags }, func(tag string) string {
+		textSetting("tag-store", "URL of the store of tags, which may be the same", func(c *Config) *string { return &c.TagStore }, nil),
+		listSetting("tags", "tags that are served, as in a,b; default: all", func(c *Config) *[]string { return &c.Tags }, func(tag string) string {
 			if segment.CheckTag(tag) != nil {
 				return fmt.Sprintf("has the invalid tag %q", tag)
 			}
