@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -56,24 +57,26 @@ func TestHopelessTry(t *testing.T) {
 // A group of goroutines ends with the error of one of them, which may be that of another tag. A call that waits returns the context's
 // error, in which the other tag's is not found.
 func TestMaskedCauseOfContext(t *testing.T) {
-	other := &EmptyError{Tag: "other", Wait: fmt.Errorf("%w: within 3s", errNotInTime), Cause: errors.Join(ErrExhausted, ErrClosed)}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	s := newTestSequence(t, sourceFunc(func(ctx context.Context, r Request) (Range, error) {
-		if r.AtLeast > 0 {
-			<-ctx.Done()
-			return Range{}, ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		other := &EmptyError{Tag: "other", Wait: fmt.Errorf("%w: within 3s", errNotInTime), Cause: errors.Join(ErrExhausted, ErrClosed)}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s := newTestSequence(t, sourceFunc(func(ctx context.Context, r Request) (Range, error) {
+			if r.AtLeast > 0 {
+				<-ctx.Done()
+				return Range{}, ctx.Err()
+			}
+			return Range{First: 1, Length: 1, Stride: 1, Step: 1}, nil
+		}))
+		cancel(other)
+		var err error
+		for err == nil {
+			_, err = s.NextContext(ctx)
 		}
-		return Range{First: 1, Length: 1, Stride: 1, Step: 1}, nil
-	}))
-	cancel(other)
-	var err error
-	for err == nil {
-		_, err = s.NextContext(ctx)
-	}
-	for _, err := range []error{err, ended(ctx)} {
-		empty := (*EmptyError)(nil)
-		if !errors.Is(err, context.Canceled) || errors.Is(err, ErrExhausted) || errors.Is(err, ErrClosed) || errors.As(err, &empty) && empty.Tag == "other" {
-			t.Errorf("the error of a call whose context has ended: %v", err)
+		for _, err := range []error{err, ended(ctx)} {
+			empty := (*EmptyError)(nil)
+			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrExhausted) || errors.Is(err, ErrClosed) || errors.As(err, &empty) && empty.Tag == "other" {
+				t.Errorf("the error of a call whose context has ended: %v", err)
+			}
 		}
-	}
+	})
 }
