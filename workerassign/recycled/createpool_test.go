@@ -252,18 +252,24 @@ func TestR7LostPoolIsCreatedAsItWas(t *testing.T) {
 	})
 }
 
+// raiseHorizon raises the horizon of the pool to ten minutes, as an operator may.
+func (f *fleet) raiseHorizon() {
+	f.Helper()
+	s := f.Dump()
+	p := s.Pool
+	p.Revision++
+	p.Horizon = 10 * time.Minute
+	if ok, err := f.Write(f.Context(), slottest.Swap(s, &p)); !ok || err != nil {
+		f.Fatalf("Write = %v, %v", ok, err)
+	}
+}
+
 // R7: a failover loses the change of an operator who has raised the horizon. Grants reach further than the horizon of the pool then.
 func TestR7FloorOfLostChange(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		f.assign(f.assigner())
 		raised := recycled.WithHorizon(10 * time.Minute)
-		p := f.Dump().Pool
-		next := p
-		next.Revision++
-		next.Horizon = 10 * time.Minute
-		if ok, err := f.Write(f.Context(), recycled.Write{History: p.History, Pool: &next, ReplacedPool: &p}); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
+		f.raiseHorizon()
 		granted := f.reserve(f.assign(f.assigner(raised)), time.Hour)
 		for f.Dump().Pool.Horizon != poolH {
 			f.Failover(1)
@@ -280,13 +286,7 @@ func TestR7HorizonRaisedWhileRunning(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		a := f.assigner()
 		l := f.assign(a)
-		s := f.Dump()
-		p := s.Pool
-		p.Revision++
-		p.Horizon = 10 * time.Minute
-		if ok, err := f.Write(f.Context(), slottest.Swap(s, &p)); !ok || err != nil {
-			t.Fatalf("Write = %v, %v", ok, err)
-		}
+		f.raiseHorizon()
 		f.reserve(l, time.Hour)
 		f.Flush()
 		_, err := a.Assign(f.Context(), f.request())
@@ -299,13 +299,7 @@ func TestR7FloorOfLostChangeThatWasSeen(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		a := f.assigner()
 		l := f.assign(a)
-		s := f.Dump()
-		p := s.Pool
-		p.Revision++
-		p.Horizon = 10 * time.Minute
-		if ok, err := f.Write(f.Context(), slottest.Swap(s, &p)); !ok || err != nil {
-			t.Fatalf("Write = %v, %v", ok, err)
-		}
+		f.raiseHorizon()
 		f.reserve(l, time.Hour)
 		granted := f.reserve(f.assign(f.assigner(recycled.WithHorizon(10*time.Minute))), time.Hour)
 		for f.Dump().Pool.Horizon != poolH {
