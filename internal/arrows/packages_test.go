@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/testkit/leaktest": {"internal/testkit"},
 	"internal/random":           nil,
 	"internal/recent":           nil,
+	"internal/slotindex":        {"workerassign/recycled"},
 	"internal/tagrecord":        {"internal/backoff", "internal/random", "segment"},
 	"internal/lockedfile":       {"internal/backoff"},
 	"internal/millis":           nil,

@@ -80,9 +80,9 @@ func (r Record) Take(req segment.Request, p Pool, gap int64) (Record, segment.Ra
 	return r, segment.Range{First: next, Length: r.Next - next, Stride: 1, Step: r.Step}, nil
 }
 
-// NewRecord returns the record of a new tag. c is valid, see segment.TagConfig.Validate. p is the pool's record under the
+// newRecord returns the record of a new tag. c is valid, see segment.TagConfig.Validate. p is the pool's record under the
 // store's present history.
-func NewRecord(tag string, c segment.TagConfig, p Pool, gap int64) (Record, error) {
+func newRecord(tag string, c segment.TagConfig, p Pool, gap int64) (Record, error) {
 	next := c.Start
 	if !c.UnusedBefore.IsZero() && !p.Since.IsZero() && p.Since.After(c.UnusedBefore.Add(-createMargin)) {
 		// The tag may have been lost more than once, and each time created again beyond what was skipped until then.

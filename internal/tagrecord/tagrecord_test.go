@@ -111,7 +111,7 @@ func TestNewRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := NewRecord("a", c, Pool{"h", tt.since, 0}, 1000)
+		got, err := newRecord("a", c, Pool{"h", tt.since, 0}, 1000)
 		if tt.want == 0 {
 			if !errors.Is(err, segment.ErrExhausted) {
 				t.Errorf("%s: %+v, %v", tt.name, got, err)
@@ -151,12 +151,12 @@ func TestSkip(t *testing.T) {
 	}
 	for _, poolSkip := range []int64{0, 500, 1000, 7000} {
 		c := segment.TagConfig{Start: 5, Step: 1, UnusedBefore: at}
-		r, err := NewRecord("a", c, Pool{History: "h", Since: at, Skip: poolSkip}, 1000)
+		r, err := newRecord("a", c, Pool{History: "h", Since: at, Skip: poolSkip}, 1000)
 		if err != nil || r.Next != 5+max(poolSkip, 1000) || r.Skip != poolSkip {
 			t.Errorf("a new tag is %+v, %v; want it to skip %d", r, err, max(poolSkip, 1000))
 		}
 		c.UnusedBefore = time.Time{}
-		if r, err = NewRecord("a", c, Pool{History: "h", Since: at, Skip: poolSkip}, 1000); err != nil || r.Next != 5 || r.Skip != poolSkip {
+		if r, err = newRecord("a", c, Pool{History: "h", Since: at, Skip: poolSkip}, 1000); err != nil || r.Next != 5 || r.Skip != poolSkip {
 			t.Errorf("a tag that is declared new is %+v, %v; want it to begin at 5", r, err)
 		}
 	}

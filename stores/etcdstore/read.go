@@ -11,12 +11,11 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/ringuid/ringuid/internal/slotindex"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 const (
-	maxFree = 8    // how many released slots are read at most: they are a random choice of all
-	fewFree = 16   // how many free slots recycled asks for, unless it has lost a race
 	maxRead = 128  // how many slots are read at most to find one whose holder crashed
 	page    = 2000 // how many slots are read at once by recycled.Query.All
 )
@@ -39,32 +38,27 @@ func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, err
 
 // read makes one attempt. It returns false if it has written the history key, or another process has.
 func (s *Store) read(ctx context.Context, q recycled.Query) (recycled.State, bool, error) {
-	r := reader{store: s, query: q, found: map[int64]bool{}}
-	r.state = recycled.State{HostClock: true, NoLoss: true}
+	r := reader{store: s, Answer: slotindex.Answer{Query: q, State: recycled.State{HostClock: true, NoLoss: true}}}
 	ok, err := r.first(ctx)
 	if !ok || err != nil {
-		return r.state, false, err
+		return r.State, false, err
 	}
 	if q.All {
 		err = r.all(ctx)
 	} else {
 		err = r.second(ctx)
 	}
-	return r.state, err == nil, err
+	return r.State, err == nil, err
 }
 
 // reader is one Read.
 type reader struct {
+	slotindex.Answer
 	store *Store
-	query recycled.Query
-	state recycled.State
-	found map[int64]bool // the slots in state
 
 	ids   []int64 // slots to be read
 	named int     // ids from here on are of the index of names
 	free  int     // and from here on of the index of released slots
-
-	freeFound int // how many free slots are in state because of recycled.Query.Free
 }
 
 // first reads the history, the pool and the indexes. It returns false if the history is new.
@@ -73,19 +67,19 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 	before := s.lastSeen()
 	ops := []clientv3.Op{clientv3.OpGet(s.historyKey()), clientv3.OpGet(s.poolKey())}
 	inline := 0
-	if !r.query.All {
-		inline = min(len(r.query.WorkerIDs), maxOps-8)
-		for _, id := range r.query.WorkerIDs[:inline] {
+	if !r.Query.All {
+		inline = min(len(r.Query.WorkerIDs), maxOps-8)
+		for _, id := range r.Query.WorkerIDs[:inline] {
 			ops = append(ops, clientv3.OpGet(s.slotKey(id)))
 		}
-		if r.query.Name != "" {
-			keys := s.nameKeys(r.query.Name)
+		if r.Query.Name != "" {
+			keys := s.nameKeys(r.Query.Name)
 			ops = append(ops, clientv3.OpGet(keys, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(maxOps/2)))
 		}
-		if r.query.Free > 0 {
+		if r.Query.Free > 0 {
 			// From a random position to the end, and from the beginning to that position.
 			start, end := fmt.Sprintf("%s%016x", s.freeKeys(), rand.Uint64()), clientv3.GetPrefixRangeEnd(s.freeKeys())
-			limit, keysOnly := clientv3.WithLimit(maxFree), clientv3.WithKeysOnly()
+			limit, keysOnly := clientv3.WithLimit(slotindex.MaxFree), clientv3.WithKeysOnly()
 			ops = append(ops, clientv3.OpGet(start, clientv3.WithRange(end), limit, keysOnly),
 				clientv3.OpGet(s.freeKeys(), clientv3.WithRange(start), limit, keysOnly))
 		}
@@ -98,27 +92,27 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	r.state.History = history
+	r.State.History = history
 	// The clock is read after the history: a floor follows from it, which must not come from a time before the
 	// history, however long the answer took.
-	r.state.Now = time.UnixMilli(time.Now().UnixMilli()).UTC()
+	r.State.Now = time.UnixMilli(time.Now().UnixMilli()).UTC()
 	if kvs := kvsOf(resp, 1); len(kvs) > 0 {
-		if r.state.Pool, err = s.decodePool(kvs[0]); err != nil {
+		if r.State.Pool, err = s.decodePool(kvs[0]); err != nil {
 			return false, err
 		}
 	}
 	next := 2
 	for ; next < 2+inline; next++ {
-		if err := r.addSlots(kvsOf(resp, next), allSlots); err != nil {
+		if err := r.addSlots(kvsOf(resp, next), r.Add); err != nil {
 			return false, err
 		}
 	}
-	if r.query.All {
+	if r.Query.All {
 		return true, nil
 	}
-	r.ids = append(r.ids, r.query.WorkerIDs[inline:]...)
+	r.ids = append(r.ids, r.Query.WorkerIDs[inline:]...)
 	r.named, r.free = len(r.ids), len(r.ids)
-	if r.query.Name != "" {
+	if r.Query.Name != "" {
 		r.addIDs(kvsOf(resp, next))
 		r.free = len(r.ids)
 		next++
@@ -126,10 +120,10 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 	released := int64(0)
 	for ; next < len(ops); next++ {
 		kvs := kvsOf(resp, next)
-		r.addIDs(kvs[:min(len(kvs), r.free+maxFree-len(r.ids))])
+		r.addIDs(kvs[:min(len(kvs), r.free+slotindex.MaxFree-len(r.ids))])
 		released += resp.Responses[next].GetResponseRange().GetCount() // of all, also of those beyond the limit
 	}
-	r.state.MoreFree = released > maxFree
+	r.State.MoreFree = released > slotindex.MaxFree
 	return true, nil
 }
 
@@ -193,20 +187,20 @@ func (r *reader) second(ctx context.Context) error {
 			return err
 		}
 		for i := range ops {
-			accept := r.isFree
+			add := r.AddFree
 			switch position := first + i; {
 			case position < r.named:
-				accept = allSlots
+				add = r.Add
 			case position < r.free:
-				accept = func(slot recycled.Slot) bool { return slot.Holder.Name == r.query.Name }
+				add = r.AddNamed
 			}
-			if err := r.addSlots(kvsOf(resp, i), accept); err != nil {
+			if err := r.addSlots(kvsOf(resp, i), add); err != nil {
 				return err
 			}
 		}
 	}
-	p := r.state.Pool
-	if r.query.Free == 0 || p.Slots == 0 || r.freeFound > 0 && r.query.Free <= fewFree {
+	p := r.State.Pool
+	if r.Query.Free == 0 || p.Slots == 0 || r.HasFree() {
 		return nil
 	}
 	start := s.slotsKey()
@@ -218,19 +212,8 @@ func (r *reader) second(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.addSlots(kvsOf(resp, 0), r.isFree)
+	return r.addSlots(kvsOf(resp, 0), r.AddFree)
 }
-
-// isFree reports whether a slot is free by the store's clock, and is still wanted. It counts.
-func (r *reader) isFree(slot recycled.Slot) bool {
-	if r.freeFound == r.query.Free || r.found[slot.WorkerID] || !slot.FreeAt.Before(r.state.Now) {
-		return false
-	}
-	r.freeFound++
-	return true
-}
-
-func allSlots(recycled.Slot) bool { return true }
 
 // all reads all slots, one page after the other.
 func (r *reader) all(ctx context.Context) error {
@@ -242,7 +225,7 @@ func (r *reader) all(ctx context.Context) error {
 			return err
 		}
 		kvs := kvsOf(resp, 0)
-		if err := r.addSlots(kvs, allSlots); err != nil {
+		if err := r.addSlots(kvs, r.Add); err != nil {
 			return err
 		}
 		if len(kvs) < page {
@@ -252,18 +235,16 @@ func (r *reader) all(ctx context.Context) error {
 	}
 }
 
-// addSlots adds the slots that are accepted to the result, and keeps all of them for the next write.
-func (r *reader) addSlots(kvs []*mvccpb.KeyValue, accept func(recycled.Slot) bool) error {
+// addSlots adds slots to the answer, and keeps those that were added for the next write, which must compare with what the caller has
+// seen.
+func (r *reader) addSlots(kvs []*mvccpb.KeyValue, add func(recycled.Slot) bool) error {
 	for _, kv := range kvs {
 		rec, err := r.store.decodeSlot(kv)
 		if err != nil {
 			return err
 		}
-		if id := rec.slot.WorkerID; accept(rec.slot) && !r.found[id] {
-			r.found[id] = true
-			r.state.Slots = append(r.state.Slots, rec.slot)
-			// Only now: the write must compare with what the caller has seen.
-			r.store.records.Put(id, rec)
+		if add(rec.slot) {
+			r.store.records.Put(rec.slot.WorkerID, rec)
 		}
 	}
 	return nil

@@ -174,7 +174,7 @@ func TestTagRestoredBeforePool(t *testing.T) {
 			server.Restore(snapshot, "another")
 			s := New(dial(t, server.Endpoint()))
 			for range 3 {
-				if err := s.CreateTag(t.Context(), "day", day); !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), `pool of tags is missing (key "ringuid/tagpool")`) {
+				if err := s.CreateTag(t.Context(), "day", day); !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), `pool of tags is missing ("ringuid/tagpool")`) {
 					t.Errorf("%v; want ErrNoTag, and that the pool is missing", err)
 				}
 			}

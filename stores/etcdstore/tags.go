@@ -22,14 +22,9 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 		return segment.Range{}, err
 	}
 	var taken segment.Range
-	err := s.replaceTag(ctx, r.Tag, func(old tagState) (next tagState, err error) {
-		if old.tagText == "" {
-			return old, fmt.Errorf("%w: %s: tag %q: create it with CreateTag, beyond its numbers if it existed", segment.ErrNoTag, s, r.Tag)
-		}
-		next = old
-		next.pool = old.pool.Follow(old.history, old.now, s.gap)
-		next.tag, taken, err = old.tag.Take(r, next.pool, s.gap)
-		return next, err
+	err := s.replaceTag(ctx, r.Tag, func(t *tagrecord.State) (err error) {
+		taken, err = t.Take(r)
+		return err
 	})
 	if err != nil {
 		return segment.Range{}, err
@@ -50,39 +45,18 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 	if err != nil {
 		return err
 	}
-	return s.replaceTag(ctx, tag, func(old tagState) (next tagState, err error) {
-		next = old
-		switch {
-		case old.tagText != "":
-			return old, fmt.Errorf("%w: %s: tag %q", segment.ErrTagExists, s, tag)
-		case old.poolText != "" || old.hasTags:
-			next.pool = old.pool.Follow(old.history, old.now, s.gap)
-		case !c.UnusedBefore.IsZero():
-			return old, fmt.Errorf("%w: %s: tag %q cannot be created by itself, because the pool of tags is missing (key %q): "+
-				"if no tag was ever used here, create one tag with a zero UnusedBefore; "+
-				"if the key was lost, call NewHistory of a Store whose failover gap is greater than all that any tag has handed out, so that new tags skip that", segment.ErrNoTag, s, tag, s.tagPoolKey())
-		default:
-			next.pool = tagrecord.Pool{History: old.history}
-		}
-		next.tag, err = tagrecord.NewRecord(tag, c, next.pool, s.gap)
-		return next, err
-	})
+	return s.replaceTag(ctx, tag, func(t *tagrecord.State) error { return t.Create(tag, c) })
 }
 
-// tagState is a tag and the pool of tags as they were read together.
+// tagState is a state of a tag, with the values of the keys.
 type tagState struct {
-	history  string
-	pool     tagrecord.Pool
-	poolText string // "" if there is none
-	tag      tagrecord.Record
-	tagText  string // "" if there is none
-	hasTags  bool   // there is any tag
-	now      time.Time
+	tagrecord.State
+	poolText, tagText string // "" if there is none
 }
 
-// replaceTag reads the state of a tag, and replaces it by what change returns for it. If another process has changed it in
+// replaceTag reads the state of a tag, and replaces it by what change makes of it. If another process has changed it in
 // between, it begins again. If the reply to a write is lost, it returns an error: what was written is a gap then.
-func (s *Store) replaceTag(ctx context.Context, tag string, change func(old tagState) (tagState, error)) error {
+func (s *Store) replaceTag(ctx context.Context, tag string, change func(*tagrecord.State) error) error {
 	leave, err := s.tags.Enter(ctx, tag)
 	if err != nil {
 		return s.wrap(ctx, err)
@@ -96,8 +70,8 @@ func (s *Store) replaceTag(ctx context.Context, tag string, change func(old tagS
 		if !ok {
 			continue // the history has been written
 		}
-		next, err := change(old)
-		if err != nil {
+		next := old.State
+		if err := change(&next); err != nil {
 			return err
 		}
 		if ok, err := s.writeTag(ctx, old, next); ok || err != nil {
@@ -112,6 +86,7 @@ func (s *Store) replaceTag(ctx context.Context, tag string, change func(old tagS
 
 // readTag makes one attempt to read a tag. It returns false if it has written the history key, or another process has.
 func (s *Store) readTag(ctx context.Context, tag string) (state tagState, ok bool, err error) {
+	state.Store, state.PoolKey, state.Gap = s, s.tagPoolKey(), s.gap
 	before := s.lastSeen()
 	resp, wentBack, err := s.do(ctx, func(t clientv3.Txn) clientv3.Txn {
 		return t.Then(clientv3.OpGet(s.historyKey()), clientv3.OpGet(s.tagPoolKey()), clientv3.OpGet(s.tagKey(tag)),
@@ -120,37 +95,37 @@ func (s *Store) readTag(ctx context.Context, tag string) (state tagState, ok boo
 	if err != nil {
 		return state, false, err
 	}
-	if state.history, ok, err = s.checkHistory(ctx, before, resp, wentBack); !ok || err != nil {
+	if state.History, ok, err = s.checkHistory(ctx, before, resp, wentBack); !ok || err != nil {
 		return state, false, err
 	}
 	// The clock is read after the history, and rounded up: tags that were created before are older than that.
-	state.now = time.UnixMilli(time.Now().UnixMilli() + 1).UTC()
+	state.Now = time.UnixMilli(time.Now().UnixMilli() + 1).UTC()
 	if kvs := kvsOf(resp, 1); len(kvs) > 0 {
-		state.poolText = string(kvs[0].Value)
-		if state.pool, err = s.decodeTagPool(kvs[0]); err != nil {
+		state.HasPool, state.poolText = true, string(kvs[0].Value)
+		if state.Pool, err = s.decodeTagPool(kvs[0]); err != nil {
 			return state, false, err
 		}
 	}
 	if kvs := kvsOf(resp, 2); len(kvs) > 0 {
-		state.tagText = string(kvs[0].Value)
-		if state.tag, err = tagrecord.DecodeRecord(kvs[0].Value, tag); err != nil {
+		state.HasTag, state.tagText = true, string(kvs[0].Value)
+		if state.Tag, err = tagrecord.DecodeRecord(kvs[0].Value, tag); err != nil {
 			return state, false, fmt.Errorf("%w (etcd: key %q)", err, kvs[0].Key)
 		}
 	}
-	state.hasTags = len(kvsOf(resp, 3)) > 0
+	state.HasTags = len(kvsOf(resp, 3)) > 0
 	return state, true, nil
 }
 
 // writeTag replaces the state that was read. It returns false if another process has changed it, or if the data of the
 // cluster went back: then what it has written is a gap.
-func (s *Store) writeTag(ctx context.Context, old, next tagState) (bool, error) {
+func (s *Store) writeTag(ctx context.Context, old tagState, next tagrecord.State) (bool, error) {
 	// The values are compared, and not only revisions, which go back when a snapshot is restored.
-	compare := []clientv3.Cmp{s.hasValue(s.historyKey(), old.history), s.hasValue(s.tagKey(next.tag.Tag), old.tagText)}
-	then := []clientv3.Op{clientv3.OpPut(s.tagKey(next.tag.Tag), string(next.tag.Encode()))}
-	if next.pool != old.pool {
-		then = append(then, clientv3.OpPut(s.tagPoolKey(), string(next.pool.Encode())))
+	compare := []clientv3.Cmp{s.hasValue(s.historyKey(), old.History), s.hasValue(s.tagKey(next.Tag.Tag), old.tagText)}
+	then := []clientv3.Op{clientv3.OpPut(s.tagKey(next.Tag.Tag), string(next.Tag.Encode()))}
+	if next.Pool != old.Pool {
+		then = append(then, clientv3.OpPut(s.tagPoolKey(), string(next.Pool.Encode())))
 	}
-	if next.pool != old.pool || old.tagText == "" { // a new tag depends on the pool
+	if next.Pool != old.Pool || old.tagText == "" { // a new tag depends on the pool
 		compare = append(compare, s.hasValue(s.tagPoolKey(), old.poolText))
 	}
 	before := s.lastSeen()
@@ -158,8 +133,8 @@ func (s *Store) writeTag(ctx context.Context, old, next tagState) (bool, error) 
 	if err != nil || !resp.Succeeded {
 		return false, err
 	}
-	if isOnOldData(old.history, before, resp.Header, wentBack) {
-		_, err := s.replaceHistory(ctx, old.history, resp.Header.ClusterId)
+	if isOnOldData(old.History, before, resp.Header, wentBack) {
+		_, err := s.replaceHistory(ctx, old.History, resp.Header.ClusterId)
 		return false, err
 	}
 	return true, nil

@@ -202,8 +202,8 @@ func TestTagNewHistory(t *testing.T) {
 	}
 	end := time.Now()
 	state, ok, err := s.readTag(t.Context(), takertest.Tag)
-	if err != nil || !ok || state.pool.History != state.history || state.tag.History == state.history ||
-		state.pool.Since.Before(begin) || state.pool.Since.After(end.Add(time.Millisecond)) {
+	if err != nil || !ok || state.Pool.History != state.History || state.Tag.History == state.History ||
+		state.Pool.Since.Before(begin) || state.Pool.Since.After(end.Add(time.Millisecond)) {
 		t.Errorf("after NewHistory, the state is %+v, %v, %v; want the new history in the pool, and a time from %v to %v", state, ok, err, begin, end)
 	}
 	if r := takertest.Take(t, s, segment.Request{Tag: takertest.Tag}); r.First != 1_000_001 {

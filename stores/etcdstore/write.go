@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/ringuid/ringuid/internal/slotindex"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -131,20 +132,18 @@ func (t *write) addSlot(ctx context.Context, w recycled.Write, i int) (bool, err
 	}
 	t.compare = append(t.compare, s.hasValue(key, old.value))
 	t.then = append(t.then, clientv3.OpPut(key, string(slot.Encode())))
-	wasReleased := slot.Revision > 1 && old.slot.Token == ""
-	switch isReleased := slot.Token == ""; {
-	case isReleased && !wasReleased:
+	changes := slotindex.ChangesOf(old.slot, slot)
+	if changes.Released {
 		t.then = append(t.then, clientv3.OpPut(s.freeKey(slot.WorkerID), ""))
-	case !isReleased && wasReleased:
+	}
+	if changes.Leased {
 		t.then = append(t.then, clientv3.OpDelete(s.freeKey(slot.WorkerID)))
 	}
-	if name, oldName := slot.Holder.Name, old.slot.Holder.Name; name != oldName {
-		if oldName != "" {
-			t.then = append(t.then, clientv3.OpDelete(s.nameKey(oldName, slot.WorkerID)))
-		}
-		if name != "" {
-			t.then = append(t.then, clientv3.OpPut(s.nameKey(name, slot.WorkerID), ""))
-		}
+	if changes.FormerName != "" {
+		t.then = append(t.then, clientv3.OpDelete(s.nameKey(changes.FormerName, slot.WorkerID)))
+	}
+	if changes.Name != "" {
+		t.then = append(t.then, clientv3.OpPut(s.nameKey(changes.Name, slot.WorkerID), ""))
 	}
 	return true, nil
 }

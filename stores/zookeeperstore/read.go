@@ -12,13 +12,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/slotindex"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 const (
-	maxFree  = 8  // how many released slots are read at once: they are a random choice
-	fewFree  = 16 // how many free slots recycled asks for, unless it has lost a race
 	maxRead  = 16 // how many slots are read at most to find one whose holder crashed
 	parallel = 32 // how many requests are sent without waiting for the answers
 )
@@ -27,55 +26,50 @@ const (
 // sees.
 func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	return do(ctx, s, func() (recycled.State, error) {
-		r := reader{ctx: ctx, store: s, query: q, found: map[int64]bool{}}
+		r := reader{ctx: ctx, store: s, Answer: slotindex.Answer{Query: q, State: recycled.State{NoLoss: true}}}
 		err := r.read()
-		return r.state, err
+		return r.State, err
 	})
 }
 
 // reader is one Read.
 type reader struct {
+	slotindex.Answer
 	ctx   context.Context
 	store *Store
-	query recycled.Query
-	state recycled.State
-	found map[int64]bool // the slots in state
-
-	freeFound int // how many free slots are in state because of recycled.Query.Free
 }
 
 func (r *reader) read() error {
 	s := r.store
 	var err error
-	if r.state.History, r.state.Now, err = s.readClock(r.ctx); err != nil {
+	if r.State.History, r.State.Now, err = s.readClock(r.ctx); err != nil {
 		return err
 	}
-	r.state.NoLoss = true
 	switch text, stat, err := s.conn.Get(s.poolPath()); {
 	case errors.Is(err, zk.ErrNoNode): // there is no pool yet
 	case err != nil:
 		return err
 	default:
-		if r.state.Pool, err = s.decodePool(text, stat); err != nil {
+		if r.State.Pool, err = s.decodePool(text, stat); err != nil {
 			return err
 		}
 	}
-	if r.query.All {
+	if r.Query.All {
 		return r.all()
 	}
-	if err := r.slots(r.query.WorkerIDs, func(recycled.Slot) bool { return true }); err != nil {
+	if err := r.slots(r.Query.WorkerIDs, r.Add); err != nil {
 		return err
 	}
-	if r.query.Name != "" {
-		ids, err := r.index(s.namePath(r.query.Name))
+	if r.Query.Name != "" {
+		ids, err := r.index(s.namePath(r.Query.Name))
 		if err != nil {
 			return err
 		}
-		if err := r.slots(ids, func(slot recycled.Slot) bool { return slot.Holder.Name == r.query.Name }); err != nil {
+		if err := r.slots(ids, r.AddNamed); err != nil {
 			return err
 		}
 	}
-	if r.query.Free > 0 {
+	if r.Query.Free > 0 {
 		return r.free()
 	}
 	return nil
@@ -138,8 +132,8 @@ func (s *Store) readHistory() error {
 	return err
 }
 
-// slots reads slots and adds those that are accepted to the result. A slot that does not exist is left out.
-func (r *reader) slots(ids []int64, accept func(recycled.Slot) bool) error {
+// slots reads slots and adds them to the answer. A slot that does not exist is left out.
+func (r *reader) slots(ids []int64, add func(recycled.Slot) bool) error {
 	s := r.store
 	type answer struct {
 		text []byte
@@ -161,7 +155,7 @@ func (r *reader) slots(ids []int64, accept func(recycled.Slot) bool) error {
 		}
 		wg.Wait()
 		for i, a := range answers {
-			if errors.Is(a.err, zk.ErrNoNode) || r.found[part[i]] {
+			if errors.Is(a.err, zk.ErrNoNode) {
 				continue
 			}
 			if a.err != nil {
@@ -171,9 +165,7 @@ func (r *reader) slots(ids []int64, accept func(recycled.Slot) bool) error {
 			if err != nil {
 				return err
 			}
-			if accept(rec.slot) {
-				r.found[part[i]] = true
-				r.state.Slots = append(r.state.Slots, rec.slot)
+			if add(rec.slot) {
 				s.records.Put(part[i], rec)
 			}
 		}
@@ -205,15 +197,15 @@ func (r *reader) free() error {
 		if err != nil {
 			return err
 		}
-		r.state.MoreFree = r.state.MoreFree || len(ids) > maxFree
-		if err := r.slots(ids[:min(len(ids), maxFree)], r.isFree); err != nil {
+		r.State.MoreFree = r.State.MoreFree || len(ids) > slotindex.MaxFree
+		if err := r.slots(ids[:min(len(ids), slotindex.MaxFree)], r.AddFree); err != nil {
 			return err
 		}
-		if r.freeFound > 0 && r.query.Free <= fewFree {
+		if r.HasFree() {
 			return nil
 		}
 	}
-	p := r.state.Pool
+	p := r.State.Pool
 	if p.Slots == 0 {
 		return nil
 	}
@@ -222,7 +214,7 @@ func (r *reader) free() error {
 	for n := range min(p.Slots, maxRead) {
 		ids = append(ids, p.First+(start+n)%p.Slots)
 	}
-	return r.slots(ids, r.isFree)
+	return r.slots(ids, r.AddFree)
 }
 
 // freeIDs returns the worker IDs of parts of the index of released slots, in a random order.
@@ -238,30 +230,21 @@ func (r *reader) freeIDs(parts []int) ([]int64, error) {
 	return ids, errors.Join(errs...)
 }
 
-// isFree reports whether a slot is free by the store's clock, and is still wanted. It counts.
-func (r *reader) isFree(slot recycled.Slot) bool {
-	if r.freeFound == r.query.Free || r.found[slot.WorkerID] || !slot.FreeAt.Before(r.state.Now) {
-		return false
-	}
-	r.freeFound++
-	return true
-}
-
 // all reads all slots, also those of a pool that was lost.
 func (r *reader) all() error {
-	p := r.state.Pool
+	p := r.State.Pool
 	if p.Revision == 0 {
 		ids, err := r.index(r.store.slotsPath())
 		if err != nil {
 			return err
 		}
-		return r.slots(ids, func(recycled.Slot) bool { return true })
+		return r.slots(ids, r.Add)
 	}
 	ids := make([]int64, p.Slots)
 	for n := range ids {
 		ids[n] = p.First + int64(n)
 	}
-	return r.slots(ids, func(recycled.Slot) bool { return true })
+	return r.slots(ids, r.Add)
 }
 
 // decodeSlot returns a slot with its version.

@@ -1,7 +1,6 @@
 package zookeeperstore
 
 import (
-	"regexp"
 	"testing"
 	"time"
 
@@ -50,16 +49,10 @@ func dialShort(tb testing.TB, servers ...string) *zk.Conn {
 	return dialFor(tb, shortSessionTimeout, servers)
 }
 
-// faultCase is in the names of the cases of suites in which the server is killed, or does not answer.
-var faultCase = regexp.MustCompile("Killed|Restart|Paused|(Requests|Replies|RepliesOfCreateTag|Tags)Lost|WritesLost$")
-
 // dialCase is dial or dialShort, for a case of a suite.
 func dialCase(tb testing.TB, servers ...string) *zk.Conn {
 	tb.Helper()
-	if faultCase.MatchString(tb.Name()) {
-		return dialShort(tb, servers...)
-	}
-	return dial(tb, servers...)
+	return dialFor(tb, testserver.CaseTimeout(tb, shortSessionTimeout), servers)
 }
 
 func dialFor(tb testing.TB, timeout time.Duration, servers []string) *zk.Conn {

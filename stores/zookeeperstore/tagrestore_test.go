@@ -73,7 +73,7 @@ func TestTagRestoredBeforePool(t *testing.T) {
 		server.Restore(backup)
 		s := open()
 		for range 3 {
-			if err := s.CreateTag(t.Context(), "day", day); !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), `pool of tags is missing (znode "/ringuid/tagpool")`) {
+			if err := s.CreateTag(t.Context(), "day", day); !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), `pool of tags is missing ("/ringuid/tagpool")`) {
 				t.Errorf("%v; want ErrNoTag, and that the pool is missing", err)
 			}
 		}
@@ -105,19 +105,19 @@ func TestTagVersionAgain(t *testing.T) {
 	takertest.Take(t, s, segment.Request{Tag: takertest.Tag, Size: 1})
 	old, err := s.readTag(t.Context(), takertest.Tag, true)
 	must(t, err)
-	if old.tag.Next != 2 {
-		t.Fatalf("the counter is %d; want 2", old.tag.Next)
+	if old.Tag.Next != 2 {
+		t.Fatalf("the counter is %d; want 2", old.Tag.Next)
 	}
 	server.Restore(backup)
 	other := open()
 	takertest.Take(t, other, segment.Request{Tag: takertest.Tag, Size: 1000})
 	now, err := other.readTag(t.Context(), takertest.Tag, true)
 	must(t, err)
-	if now.tagVersion != old.tagVersion || now.history != old.history {
-		t.Fatalf("the version is %d in the history %q, and was %d in %q; the test does not bite", now.tagVersion, now.history, old.tagVersion, old.history)
+	if now.tagVersion != old.tagVersion || now.History != old.History {
+		t.Fatalf("the version is %d in the history %q, and was %d in %q; the test does not bite", now.tagVersion, now.History, old.tagVersion, old.History)
 	}
-	next := old
-	next.tag.Next = 100
+	next := old.State
+	next.Tag.Next = 100
 	if ok, err := other.writeTag(old, next); ok || err != nil { // its own connection would wait for later transactions
 		t.Errorf("the write returned %v, %v; want false", ok, err)
 	}

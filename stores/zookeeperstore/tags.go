@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -23,14 +22,9 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 		return segment.Range{}, err
 	}
 	return doTag(ctx, s, r.Tag, func() (taken segment.Range, err error) {
-		err = s.replaceTag(ctx, r.Tag, func(old tagState) (next tagState, err error) {
-			if !old.tagExists {
-				return old, fmt.Errorf("%w: %s: tag %q: create it with CreateTag, beyond its numbers if it existed", segment.ErrNoTag, s, r.Tag)
-			}
-			next = old
-			next.pool = old.pool.Follow(old.history, old.now, s.gap)
-			next.tag, taken, err = old.tag.Take(r, next.pool, s.gap)
-			return next, err
+		err = s.replaceTag(ctx, r.Tag, func(t *tagrecord.State) (err error) {
+			taken, err = t.Take(r)
+			return err
 		})
 		return taken, err
 	})
@@ -50,23 +44,7 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 		return err
 	}
 	_, err = doTag(ctx, s, tag, func() (struct{}, error) {
-		return struct{}{}, s.replaceTag(ctx, tag, func(old tagState) (next tagState, err error) {
-			next = old
-			switch {
-			case old.tagExists:
-				return old, fmt.Errorf("%w: %s: tag %q", segment.ErrTagExists, s, tag)
-			case old.poolExists || old.hasTags:
-				next.pool = old.pool.Follow(old.history, old.now, s.gap)
-			case !c.UnusedBefore.IsZero():
-				return old, fmt.Errorf("%w: %s: tag %q cannot be created by itself, because the pool of tags is missing (znode %q): "+
-					"if no tag was ever used here, create one tag with a zero UnusedBefore; "+
-					"if the znode was lost, call NewHistory of a Store whose failover gap is greater than all that any tag has handed out, so that new tags skip that", segment.ErrNoTag, s, tag, s.tagPoolPath())
-			default:
-				next.pool = tagrecord.Pool{History: old.history}
-			}
-			next.tag, err = tagrecord.NewRecord(tag, c, next.pool, s.gap)
-			return next, err
-		})
+		return struct{}{}, s.replaceTag(ctx, tag, func(t *tagrecord.State) error { return t.Create(tag, c) })
 	})
 	return err
 }
@@ -90,9 +68,9 @@ func doTag[T any](ctx context.Context, s *Store, tag string, f func() (T, error)
 	return value, s.wrap(err)
 }
 
-// replaceTag reads the state of a tag, and replaces it by what change returns for it. If another process has changed it in
+// replaceTag reads the state of a tag, and replaces it by what change makes of it. If another process has changed it in
 // between, it begins again. If the reply to a write is lost, it returns an error: what was written is a gap then.
-func (s *Store) replaceTag(ctx context.Context, tag string, change func(old tagState) (tagState, error)) error {
+func (s *Store) replaceTag(ctx context.Context, tag string, change func(*tagrecord.State) error) error {
 	recent := false // the state must be a recent one
 	for lost := 0; ; {
 		if ctx.Err() != nil {
@@ -102,8 +80,9 @@ func (s *Store) replaceTag(ctx context.Context, tag string, change func(old tagS
 		if err != nil {
 			return err
 		}
-		next, err := change(old)
-		if !recent && (err != nil || !old.tagExists || next.pool != old.pool) {
+		next := old.State
+		err = change(&next)
+		if !recent && (err != nil || !old.HasTag || next.Pool != old.Pool) {
 			// The server of this session may be behind. A write that replaces an old state fails, but whatever else
 			// follows from it could be wrong.
 			recent = true
@@ -119,7 +98,7 @@ func (s *Store) replaceTag(ctx context.Context, tag string, change func(old tagS
 		if ok || err != nil {
 			return err
 		}
-		recent = recent || old.history != s.lastHistory()
+		recent = recent || old.History != s.lastHistory()
 		lost++
 		if err := tagrecord.Pause(ctx, lost); err != nil {
 			return err
@@ -129,10 +108,10 @@ func (s *Store) replaceTag(ctx context.Context, tag string, change func(old tagS
 
 // readTag reads a tag. Unless recent is true, the state may be old, and has no time.
 func (s *Store) readTag(ctx context.Context, tag string, recent bool) (tagState, error) {
-	state := tagState{history: s.lastHistory()}
-	if recent || state.history == "" {
+	state := tagState{State: tagrecord.State{Store: s, PoolKey: s.tagPoolPath(), Gap: s.gap, History: s.lastHistory()}}
+	if recent || state.History == "" {
 		var err error
-		if state.history, state.now, err = s.readClock(ctx); err != nil {
+		if state.History, state.Now, err = s.readClock(ctx); err != nil {
 			return state, err
 		}
 	}
@@ -147,7 +126,7 @@ func (s *Store) readTag(ctx context.Context, tag string, recent bool) (tagState,
 	if recent {
 		wg.Go(func() {
 			_, tags, err := s.conn.Exists(s.tagsPath())
-			state.hasTags, errs[3] = err == nil && tags.NumChildren > 0, err
+			state.HasTags, errs[3] = err == nil && tags.NumChildren > 0, err
 		})
 	}
 	wg.Wait()
@@ -158,33 +137,23 @@ func (s *Store) readTag(ctx context.Context, tag string, recent bool) (tagState,
 	}
 	var err error
 	if errs[0] == nil {
-		state.poolExists, state.poolVersion = true, poolStat.Version
-		if state.pool, err = s.decodeTagPool(pool); err != nil {
+		state.HasPool, state.poolVersion = true, poolStat.Version
+		if state.Pool, err = s.decodeTagPool(pool); err != nil {
 			return state, err
 		}
 	}
 	if errs[1] == nil {
-		state.tagExists, state.tagVersion = true, recordStat.Version
-		if state.tag, err = tagrecord.DecodeRecord(record, tag); err != nil {
+		state.HasTag, state.tagVersion = true, recordStat.Version
+		if state.Tag, err = tagrecord.DecodeRecord(record, tag); err != nil {
 			return state, fmt.Errorf("%w (zookeeper: znode %q)", err, s.tagPath(tag))
 		}
 	}
 	return state, nil
 }
 
-// tagState is a tag and the pool of tags, as they were read.
+// tagState is a state of a tag, with the versions of the znodes. HasTags is only known of a recent state.
 type tagState struct {
-	history string
-	now     time.Time
-
-	pool        tagrecord.Pool
-	poolExists  bool
-	poolVersion int32
-
-	tag        tagrecord.Record
-	tagExists  bool
-	tagVersion int32
-	marks      []string // see writeTag
-
-	hasTags bool // there is any tag; only known of a recent state
+	tagrecord.State
+	poolVersion, tagVersion int32
+	marks                   []string // see writeTag
 }

@@ -205,7 +205,7 @@ func TestTagNewHistory(t *testing.T) {
 	must(t, s.NewHistory(t.Context()))
 	state, err := s.readTag(t.Context(), takertest.Tag, true)
 	must(t, err)
-	if state.pool.History != state.history || state.tag.History == state.history || state.pool.Since.IsZero() || state.pool.Since.After(state.now) {
+	if state.Pool.History != state.History || state.Tag.History == state.History || state.Pool.Since.IsZero() || state.Pool.Since.After(state.Now) {
 		t.Errorf("after NewHistory, the state is %+v; want the new history in the pool, and a time", state)
 	}
 	if r := takertest.Take(t, s, segment.Request{Tag: takertest.Tag}); r.First != 1_000_001 {

@@ -18,20 +18,20 @@ import (
 // is the history, which an operator changes with NewHistory. But an operator may forget that. So the znode of a tag has one
 // child, its mark, whose name is random and new with each write. A write deletes the mark that was read, which fails if
 // somebody else has made the last write, with whatever version.
-func (s *Store) writeTag(old, next tagState) (bool, error) {
-	tag := s.tagPath(next.tag.Tag)
-	ops := []any{&zk.CheckVersionRequest{Path: s.historyPath() + "/" + old.history, Version: -1}}
-	if old.tagExists {
-		ops = append(ops, &zk.SetDataRequest{Path: tag, Data: next.tag.Encode(), Version: old.tagVersion})
+func (s *Store) writeTag(old tagState, next tagrecord.State) (bool, error) {
+	tag := s.tagPath(next.Tag.Tag)
+	ops := []any{&zk.CheckVersionRequest{Path: s.historyPath() + "/" + old.History, Version: -1}}
+	if old.HasTag {
+		ops = append(ops, &zk.SetDataRequest{Path: tag, Data: next.Tag.Encode(), Version: old.tagVersion})
 	} else {
-		ops = append(ops, &zk.CreateRequest{Path: tag, Data: next.tag.Encode(), Acl: s.acl})
+		ops = append(ops, &zk.CreateRequest{Path: tag, Data: next.Tag.Encode(), Acl: s.acl})
 	}
 	switch {
-	case !old.poolExists:
-		ops = append(ops, &zk.CreateRequest{Path: s.tagPoolPath(), Data: next.pool.Encode(), Acl: s.acl})
-	case next.pool != old.pool:
-		ops = append(ops, &zk.SetDataRequest{Path: s.tagPoolPath(), Data: next.pool.Encode(), Version: old.poolVersion})
-	case !old.tagExists: // a new tag depends on the pool
+	case !old.HasPool:
+		ops = append(ops, &zk.CreateRequest{Path: s.tagPoolPath(), Data: next.Pool.Encode(), Acl: s.acl})
+	case next.Pool != old.Pool:
+		ops = append(ops, &zk.SetDataRequest{Path: s.tagPoolPath(), Data: next.Pool.Encode(), Version: old.poolVersion})
+	case !old.HasTag: // a new tag depends on the pool
 		ops = append(ops, &zk.CheckVersionRequest{Path: s.tagPoolPath(), Version: old.poolVersion})
 	}
 	for _, mark := range old.marks {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/slotindex"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -102,20 +103,18 @@ func (m *multi) addSlot(w recycled.Write, i int) (bool, error) {
 		}
 		m.add(isRecord, &zk.SetDataRequest{Path: s.slotPath(id), Data: text, Version: old.version})
 	}
-	wasReleased := slot.Revision > 1 && old.slot.Token == ""
-	switch isReleased := slot.Token == ""; {
-	case isReleased && !wasReleased:
+	changes := slotindex.ChangesOf(old.slot, slot)
+	if changes.Released {
 		m.add(isIndex, &zk.CreateRequest{Path: s.freeSlotPath(id), Acl: s.acl})
-	case !isReleased && wasReleased:
+	}
+	if changes.Leased {
 		m.add(isIndex, &zk.DeleteRequest{Path: s.freeSlotPath(id), Version: -1})
 	}
-	if name, oldName := slot.Holder.Name, old.slot.Holder.Name; name != oldName {
-		if oldName != "" {
-			m.add(isIndex, &zk.DeleteRequest{Path: child(s.namePath(oldName), id), Version: -1})
-		}
-		if name != "" {
-			m.add(isIndex, &zk.CreateRequest{Path: child(s.namePath(name), id), Acl: s.acl})
-		}
+	if changes.FormerName != "" {
+		m.add(isIndex, &zk.DeleteRequest{Path: child(s.namePath(changes.FormerName), id), Version: -1})
+	}
+	if changes.Name != "" {
+		m.add(isIndex, &zk.CreateRequest{Path: child(s.namePath(changes.Name), id), Acl: s.acl})
 	}
 	return true, nil
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -342,4 +343,16 @@ func (p *Process) Log() string {
 		return err.Error()
 	}
 	return string(text[max(0, len(text)-4_000):])
+}
+
+// faultCase is in the names of the cases of suites in which the server is killed, or does not answer.
+var faultCase = regexp.MustCompile("Killed|Restart|Paused|(Requests|Replies|RepliesOfCreateTag|Tags)Lost|WritesLost$")
+
+// CaseTimeout returns how long the client of a case of a suite should wait for an answer: a minute, or only short if the case is one in
+// which the server is killed or does not answer.
+func CaseTimeout(tb testing.TB, short time.Duration) time.Duration {
+	if faultCase.MatchString(tb.Name()) {
+		return short
+	}
+	return time.Minute
 }
