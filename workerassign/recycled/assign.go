@@ -156,7 +156,6 @@ func (a *slotAssign) preparePool(ctx context.Context, s State) (isReady bool, wa
 		written, err = a.createMissing(ctx, s)
 	} else {
 		a.recycled.found(s.Pool)
-		a.floorLogged = a.recycled.logUnsureFloor(a.log, s) || a.floorLogged
 		p := s.Pool
 		p.Format = cmp.Or(p.Format, a.req.Format) // of CreatePool: the first generator's
 		if err := a.checkPool(p); err != nil {
@@ -164,7 +163,7 @@ func (a *slotAssign) preparePool(ctx context.Context, s State) (isReady bool, wa
 		}
 		switch {
 		case !isNoted:
-			written, err = a.recycled.notePool(ctx, a.log, s, p, historyRecord(s.Pool.History))
+			written, err = a.recycled.noteHistory(ctx, a.log, s, p)
 			a.floorLogged = written || a.floorLogged
 		case p.Format != s.Pool.Format:
 			p.Revision++

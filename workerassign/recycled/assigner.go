@@ -35,8 +35,6 @@ type Assigner struct {
 	store Store
 	cfg   config
 	seen  atomic.Pointer[Pool] // the pool as it was found last, see found; nil: it was not. If it is missing then, another one begins with a floor (R7)
-
-	unsure atomic.Pointer[unsureFloor] // the last floor that may have been set, and is not logged; nil: none
 }
 
 // New returns an Assigner of the worker IDs that s keeps. It does not use the store: an invalid

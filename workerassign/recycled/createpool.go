@@ -10,7 +10,6 @@ import (
 
 	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/millis"
-	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -100,24 +99,19 @@ func (a *slotAssign) createMissing(ctx context.Context, s State) (written bool, 
 	if seen != nil && seen.Revision > 0 { // which covers has compared with the options
 		p.Horizon, p.Fencing, p.Skew = seen.Horizon, seen.Fencing, seen.Skew
 	}
-	written, err = a.recycled.notePool(ctx, a.log, s, p, a.newPoolRecord(seen != nil))
-	a.floorLogged = written || a.floorLogged
-	return written, err
-}
-
-// newPoolRecord returns the record for the floor of a pool that was missing. wasSeen is whether this process has used it.
-func (a *slotAssign) newPoolRecord(wasSeen bool) floorRecord {
-	store := a.recycled.store.String()
-	return func(log *safelog.Queue, p Pool) {
-		attrs := []any{"store", store, "history", p.History, "floor", p.Floor, "wait", p.Floor.Sub(p.Since)}
-		if wasSeen {
-			log.Log(slog.LevelWarn, "recycled: the pool is missing, although this process has used it; it is created with a floor, "+
+	p, written, err = a.recycled.notePool(ctx, s, p)
+	if written {
+		a.floorLogged = true
+		attrs := []any{"store", a.recycled.store.String(), "history", p.History, "floor", p.Floor, "wait", p.Floor.Sub(p.Since)}
+		if seen != nil {
+			a.log.Log(slog.LevelWarn, "recycled: the pool is missing, although this process has used it; it is created with a floor, "+
 				"before which no lease begins: see doc/fleet.md", attrs...)
-			return
+		} else {
+			a.log.Log(slog.LevelWarn, "recycled: the pool is missing, and is created with a floor, because it may have been lost; UIDs begin at the floor, after the wait. "+
+				"Before the first start of a fleet, \"ringuid pool create\" (recycled.CreatePool) avoids the wait: see doc/fleet.md", attrs...)
 		}
-		log.Log(slog.LevelWarn, "recycled: the pool is missing, and is created with a floor, because it may have been lost; UIDs begin at the floor, after the wait. "+
-			"Before the first start of a fleet, \"ringuid pool create\" (recycled.CreatePool) avoids the wait: see doc/fleet.md", attrs...)
 	}
+	return written, err
 }
 
 // checkPool checks whether the pool is for generators such as this one.

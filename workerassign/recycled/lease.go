@@ -377,7 +377,7 @@ func (l *slotLease) noteHistory(ctx context.Context, s State) {
 	}
 	log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
 	defer log.Flush(safelog.FlushTimeout)
-	_, _ = l.recycled.notePool(ctx, log, s, s.Pool, historyRecord(s.Pool.History)) // if it fails, the next Assign does it
+	_, _ = l.recycled.noteHistory(ctx, log, s, s.Pool) // if it fails, the next Assign does it
 }
 
 // storeError returns an error of the store with what it kept from being done. An error of another lease, which code of the user that

@@ -49,12 +49,11 @@ func (r *Assigner) RaiseFloor(ctx context.Context, floor time.Time) error {
 		if err := s.Pool.checkDurations(); err != nil { // floor may follow from them
 			return err
 		}
-		r.logUnsureFloor(log, s)
 		p := s.Pool
 		p.Floor = millis.Later(p.Floor, floor)
 		var ok bool
 		if p.History != s.History && !s.ReadOnly { // R7: else the first process after the promotion does it
-			ok, err = r.notePool(ctx, log, s, p, historyRecord(s.Pool.History))
+			ok, err = r.noteHistory(ctx, log, s, p)
 		} else {
 			p.Revision++
 			ok, err = r.store.Write(ctx, Write{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
