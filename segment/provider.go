@@ -87,8 +87,33 @@ func (p *provider) size() int64 {
 	return min(max(p.cfg.policy.Size(state), 1), greatest)
 }
 
-// take asks the members in turn until one returns a range: first those that have not failed lately, then the others.
+// errNoTurn is the error of take if ctx has ended before the queue has let the request through.
+var errNoTurn = errors.New("segment: the request has waited for its turn")
+
+// take asks the members until one returns a range, each at most once.
 func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run, error) {
+	order := p.order()
+	if p.queue != nil {
+		p.mu.Lock()
+		refused := p.state.Hopeless
+		p.mu.Unlock()
+		if refused && !p.queue.pace(ctx) {
+			return Range{}, ringbuffer.Run{}, errNoTurn
+		}
+		defer p.demand.end()
+	}
+	for len(order) > 0 {
+		n, r, run, err := p.askOne(ctx, order, size)
+		if err == nil || err == errNoTurn || ctx.Err() != nil {
+			return r, run, err
+		}
+		order = slices.DeleteFunc(slices.Clone(order), func(other int) bool { return other == n }) // the queue may still read the former
+	}
+	return Range{}, ringbuffer.Run{}, p.lastErrors()
+}
+
+// order returns the members in the order in which they are asked: in turn, first those that have not failed lately, then the others.
+func (p *provider) order() []int {
 	now := time.Now()
 	var order, resting []int
 	for i := range p.sources {
@@ -99,58 +124,31 @@ func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run,
 			order = append(order, n)
 		}
 	}
-	order = append(order, resting...)
 	p.turn = (p.turn + 1) % len(p.sources)
-	if p.queue != nil {
-		return p.takeQueued(ctx, size, order)
-	}
-	for _, n := range order {
-		r, run, err := p.ask(ctx, p.sources[n], size)
-		if err == nil {
+	return append(order, resting...)
+}
+
+// askOne asks the first member of an order or, for a tag of a Tags, the one that the queue chooses of it. It returns which one. The
+// place in the queue is given back also if the source panics.
+func (p *provider) askOne(ctx context.Context, order []int, size int64) (n int, r Range, run ringbuffer.Run, err error) {
+	if p.queue == nil {
+		n = order[0]
+		if r, run, err = p.ask(ctx, p.sources[n], size); err == nil {
 			p.logMembers()
 		}
-		if err == nil || ctx.Err() != nil {
-			return r, run, err
-		}
+		return n, r, run, err
 	}
-	return Range{}, ringbuffer.Run{}, p.lastErrors()
-}
-
-// errNoTurn is the error of takeQueued if ctx has ended before the request was sent.
-var errNoTurn = errors.New("segment: the request has waited for its turn")
-
-// takeQueued is take for a tag of a Tags: the queue chooses the member, from an order.
-func (p *provider) takeQueued(ctx context.Context, size int64, order []int) (Range, ringbuffer.Run, error) {
-	p.mu.Lock()
-	refused := p.state.Hopeless
-	p.mu.Unlock()
-	if refused && !p.queue.pace(ctx) {
-		return Range{}, ringbuffer.Run{}, errNoTurn
+	place := p.queue.acquire(ctx, p.demand, order)
+	if place == nil {
+		return 0, r, run, errNoTurn
 	}
-	defer p.demand.end()
-	for len(order) > 0 {
-		place := p.queue.acquire(ctx, p.demand, order)
-		if place == nil {
-			return Range{}, ringbuffer.Run{}, errNoTurn
-		}
-		r, run, err := p.askWithPlace(ctx, place, size)
-		if err == nil || ctx.Err() != nil {
-			return r, run, err
-		}
-		order = slices.DeleteFunc(slices.Clone(order), func(n int) bool { return n == place.source })
-	}
-	return Range{}, ringbuffer.Run{}, p.lastErrors()
-}
-
-// askWithPlace calls the source of a place, and gives the place back, also if the source panics.
-func (p *provider) askWithPlace(ctx context.Context, place *takePlace, size int64) (r Range, run ringbuffer.Run, err error) {
-	m := p.sources[place.source]
 	outcome := callUnknown
 	defer func() { p.queue.release(place, outcome, err) }()
+	m := p.sources[place.source]
 	r, run, err = p.ask(ctx, m, size)
 	outcome = outcomeOf(ctx, err)
 	p.logTag(m, err)
-	return r, run, err
+	return place.source, r, run, err
 }
 
 // logTag reports to the log of a Tags that the tag begins to fail or works again, for reasons that concern only this

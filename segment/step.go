@@ -6,7 +6,7 @@ import (
 )
 
 // A StepPolicy decides how many numbers the next range has. Only one goroutine calls Size of a Sequence at a time.
-// Size must not use that Sequence. A policy may be used by many sequences concurrently. A program may implement it, and no method will
+// Takers of an empty Sequence wait for it, so Size must be fast, and must not use that Sequence. A policy may be used by many sequences concurrently. A program may implement it, and no method will
 // be added; StepState may get more fields.
 type StepPolicy interface {
 	// Size returns the size to ask for. It is limited to 1 and the value of WithMaxStep. The first ranges of a
