@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -35,12 +36,13 @@ func (r Report) String() string {
 // A checker has a log by what a rule asks for.
 type checker struct {
 	Report
-	reads  map[*Client][]*read    // in the order of their returns
-	wrote  map[any]time.Duration  // the first call that wrote a record
-	tokens map[string]*write      // the try that had a token
-	under  map[string]term        // the pool's term under which slots of a history are leased, by Slot.History
-	acked  map[leaseKey]time.Time // the greatest until of a lease that was acknowledged
-	floors map[term][]*write      // the writes of the pool's floor
+	reads  map[*Client][]*read   // in the order of their returns
+	wrote  map[any]time.Duration // the first call that wrote a record
+	tokens map[string]*write     // the try that had a token
+	began  map[string]string     // the token with which the lease began that has a token: a process may have several that begin at one time
+	acked  map[string]time.Time  // the greatest until that was acknowledged of the lease that began with a token
+	under  map[string]term       // the pool's term under which slots of a history are leased, by Slot.History
+	floors map[term][]*write     // the writes of the pool's floor
 }
 
 // A term is a time in which the pool has one history.
@@ -50,17 +52,6 @@ type term struct {
 }
 
 func termOf(p recycled.Pool) term { return term{p.History, p.Since} }
-
-// leaseKey is a lease, by what its writes have in common.
-type leaseKey struct {
-	client      *Client
-	worker      int64
-	from, since time.Time
-}
-
-func leaseKeyOf(c *Client, s recycled.Slot) leaseKey {
-	return leaseKey{c, s.WorkerID, s.From, s.Holder.Since}
-}
 
 // A version is one revision of a record, and what it replaces: a recycled.Slot or recycled.Pool.
 type version struct {
@@ -88,7 +79,8 @@ func shown(s recycled.State) []version {
 func (l *Log) Check() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &checker{reads: map[*Client][]*read{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, under: map[string]term{}, floors: map[term][]*write{}, acked: map[leaseKey]time.Time{}}
+	c := &checker{reads: map[*Client][]*read{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, began: map[string]string{},
+		acked: map[string]time.Time{}, under: map[string]term{}, floors: map[term][]*write{}}
 	c.Violations = l.foreign
 	c.Reads, c.Leases = len(l.reads), len(l.leases)
 	slices.SortStableFunc(l.reads, func(a, b *read) int { return cmp.Compare(a.End, b.End) })
@@ -125,11 +117,18 @@ func (c *checker) fail(rule, format string, args ...any) {
 
 // enter notes what a write may have written, and checks that no other try has its tokens (R4).
 func (c *checker) enter(w *write) {
-	for _, s := range w.Write.Slots {
-		if other := c.tokens[s.Token]; s.Token != "" && other != nil && w.client.number > 0 {
+	for i, s := range w.Write.Slots {
+		if s.Token == "" {
+			continue
+		}
+		if other := c.tokens[s.Token]; other != nil && w.client.number > 0 {
 			c.fail("R4", "processes %d and %d have tried to write the token %s: each try must have a fresh one", other.client.number, w.client.number, s.Token)
 		}
-		c.tokens[s.Token] = w
+		c.tokens[s.Token], c.began[s.Token] = w, s.Token
+		old := w.Write.Replaced[i]
+		if before := c.tokens[old.Token]; old.Token != "" && before != nil && before.client == w.client && s.From.Equal(old.From) && s.Holder.Since.Equal(old.Holder.Since) {
+			c.began[s.Token] = c.began[old.Token]
+		}
 	}
 	if !w.Made && !w.Unknown {
 		return
@@ -146,14 +145,10 @@ func (c *checker) enter(w *write) {
 
 // kept checks that the store had what a log before has acknowledged, if it still had the history of these writes.
 func (c *checker) kept(l *Log) {
-	had, now := termOf(l.before.Pool), map[int64]version{}
-	for _, v := range shown(l.before) {
-		now[v.worker] = v
-	}
+	had, now := termOf(l.before.Pool), shown(l.before)
 	for _, w := range l.late {
 		isLost := w.term.since.After(had.since) || w.term == had && slices.ContainsFunc(versions(w.Write), func(v version) bool {
-			n := now[v.worker]
-			return n.revision < v.revision || n.revision == v.revision && n.record != v.record
+			return !slices.ContainsFunc(now, func(n version) bool { return n.worker == v.worker && (n.revision > v.revision || n.record == v.record) })
 		})
 		if w.Made && w.Write.History == l.before.History && isLost {
 			c.fail("store", "a write that was acknowledged before is lost: %s", describe(w))
@@ -161,33 +156,30 @@ func (c *checker) kept(l *Log) {
 	}
 }
 
-// mostBases is how many reads are tried as the one that a write is based on.
-const mostBases = 64
-
-// write checks that a write was allowed, given one of the reads of its process that returned the records that it replaces.
+// write checks that a write was allowed, given one of the reads of its process that returned the records that it replaces. If none
+// allows it, what the last one of them lacks is reported.
 func (c *checker) write(w *write) {
-	var broken []Violation // with the last one of these reads
-	tried := 0
+	var base *try
 	for _, r := range slices.Backward(c.reads[w.client]) {
 		if r.End > w.Call || !isBase(r, w) {
 			continue
 		}
 		t := newTry(c, w, r)
-		if tried++; tried == 1 || len(t.broken) == 0 {
-			broken, w.term = t.broken, termOf(t.pool)
+		if base == nil || len(t.broken) == 0 {
+			base = t
 		}
 		if len(t.broken) == 0 {
-			c.begin(w)
-			return
-		}
-		if tried == mostBases {
 			break
 		}
 	}
-	if tried == 0 {
+	if base == nil {
 		c.fail("R2", "process %d replaces what it has not read, or is not in the store's history %s: %s", w.client.number, w.Write.History, describe(w))
+		return
 	}
-	c.Violations = append(c.Violations, broken...)
+	w.term = termOf(base.pool)
+	if c.Violations = append(c.Violations, base.broken...); len(base.broken) == 0 {
+		c.begin(w)
+	}
 }
 
 // isBase reports whether a write may be based on a read: it returned what the write replaces.
@@ -209,8 +201,8 @@ func (c *checker) begin(w *write) {
 		if _, known := c.under[s.History]; !known && s.Token != "" {
 			c.under[s.History] = w.term
 		}
-		if key := leaseKeyOf(w.client, s); w.Made {
-			c.acked[key] = later(c.acked[key], s.Until)
+		if first := c.began[s.Token]; w.Made && s.Token != "" {
+			c.acked[first] = millis.Later(c.acked[first], s.Until)
 		}
 	}
 }
@@ -222,11 +214,4 @@ func describe(w *write) string {
 		text += fmt.Sprintf(" %+v for %+v", v.record, v.old)
 	}
 	return text
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

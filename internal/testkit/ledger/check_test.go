@@ -498,6 +498,8 @@ func TestCheck(t *testing.T) {
 		{"R7", "H, F or M fall", func(r *run) { // as the process has read them
 			r.lose(r.a, recycled.Pool{Floor: r.state.Now.Add(time.Hour)}).Write.Pool.Fencing--
 		}},
+		{"R5", "is written at", func(r *run) { r.slot(bExtends).Written = begin }},
+		{"R5", "is written at", func(r *run) { r.slot(aTakesOther).Written = begin.Add(10 * time.Hour) }},
 		{"R7", "floor falls", func(r *run) { r.writes[raised].Write.Pool.Floor = begin }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Horizon-- }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Fencing-- }},
@@ -516,7 +518,7 @@ func TestCheck(t *testing.T) {
 		{"R7", "read-only", func(r *run) { r.reads[noted].State.ReadOnly = true }},
 		{"R7", "and the pool has", func(r *run) { r.writes[bTakes].Write.History, r.reads[bTakes].State.History = "i", "i" }},
 		{"R7", "of another history is extended", func(r *run) { r.slot(bExtendsAgain).History = "i" }},
-		{"R7", "of another history is extended", func(r *run) { r.writes[bExtends].Write.History, r.reads[bExtends].State.History = "i", "i" }},
+		{"R7", "and the pool has", func(r *run) { r.writes[bExtends].Write.History, r.reads[bExtends].State.History = "i", "i" }},
 		{"R7", "is extended beyond it", func(r *run) { r.reads[bExtendsAgain].State.Pool.Floor = begin.Add(3 * time.Second) }},
 		{"R7", "is extended beyond it", func(r *run) { // the read shows the pool as it was
 			old, pool := r.slot(aTakesOther), r.writes[noted].Write.Pool
@@ -525,7 +527,7 @@ func TestCheck(t *testing.T) {
 			r.extend(r.a, r.leases[2], "a9", time.Hour+time.Millisecond)
 		}},
 		{"R7", "stands for", func(r *run) { r.slot(aTakesOther).History = "h" }},
-		{"R7", "without a comparison of the pool", func(r *run) { r.writes[added].Write.Pool = nil }},
+		{"R7", "and 2 are added", func(r *run) { r.writes[added].Write.Pool = nil }},
 		{"R7", "which was written before its pool was read", func(r *run) {
 			s := r.slot(aTakesOther)
 			s.From = r.writes[aTakesOther].Write.Replaced[0].Until
@@ -585,7 +587,7 @@ func TestCheck(t *testing.T) {
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.UnixMicro()] = time.Hour }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[r.leases[1].NotBefore.UnixMicro()] = 0 }},
 		{"grants", "of which it had no lease", func(r *run) { r.a.Stamp(5, begin) }},
-		{"grants", "gave it back", func(r *run) { r.leases[0].stamps[r.leases[0].used.UnixMicro()] = time.Hour }},
+		{"grants", "gave back (true", func(r *run) { r.leases[0].stamps[r.leases[0].used.UnixMicro()] = time.Hour }},
 	} {
 		r := newRun()
 		tt.change(r)

@@ -2,10 +2,10 @@ package ledger
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -64,85 +64,42 @@ func (c *checker) order(writes []*write, reads []*read) {
 	}
 }
 
-// grants checks the leases: that what they grant was acknowledged (R2), that those of one worker ID are disjoint (R3), that they are
-// released as their generators say (R1), and that a generator stamps only what it was granted, and did not give back.
+// grants checks the leases: that what they grant was acknowledged (R2), that those of one worker ID are disjoint (R3), and that a
+// generator stamps only what it was granted, and did not give back.
 func (c *checker) grants(l *Log) {
-	type holder struct {
-		*Client
-		worker int64
-	}
-	written, byWorker := map[holder][]*write{}, map[int64][]*lease{}
+	written := map[*Client][]*write{}
 	for _, w := range l.writes {
-		for i, s := range w.Write.Slots {
-			if h := (holder{w.client, s.WorkerID}); w.Made || w.Unknown {
-				written[h] = append(written[h], w)
-				c.release(w, w.Write.Replaced[i], s)
-			}
+		if w.Made || w.Unknown {
+			written[w.client] = append(written[w.client], w)
 		}
 	}
 	// A lease may begin with a write whose reply was lost, if a read shows its token (R4). Only acknowledged writes grant time.
 	isBacked := func(l *lease, until time.Time, end time.Duration) bool {
-		return slices.ContainsFunc(written[holder{l.client, l.WorkerID}], func(w *write) bool {
+		return slices.ContainsFunc(written[l.client], func(w *write) bool {
 			return (w.Made || until.Equal(l.NotBefore) && c.shows(w, l)) && w.End <= end && slices.ContainsFunc(w.Write.Slots, func(s recycled.Slot) bool {
 				return s.WorkerID == l.WorkerID && s.Token != "" && s.From.Equal(l.NotBefore) && !s.Until.Before(until)
 			})
 		})
 	}
-	for _, l := range l.leases {
-		byWorker[l.WorkerID] = append(byWorker[l.WorkerID], l)
+	last := &lease{}
+	for _, l := range slices.SortedStableFunc(slices.Values(l.leases), func(a, b *lease) int {
+		return cmp.Or(cmp.Compare(a.WorkerID, b.WorkerID), a.NotBefore.Compare(b.NotBefore))
+	}) {
 		c.Grants += len(l.granted)
 		c.Stamps += len(l.stamps)
 		for _, g := range append([]grant{{span: span{End: l.End}, Until: l.NotBefore}}, l.granted...) {
-			if !isBacked(l, later(g.Until, l.NotBefore), g.End) {
+			if !isBacked(l, millis.Later(g.Until, l.NotBefore), g.End) {
 				c.fail("R2", "process %d has a lease of worker ID %d from %v until %v, which no write has acknowledged", l.client.number, l.WorkerID, l.NotBefore, g.Until)
 			}
 		}
 		c.stamps(l)
-	}
-	for _, worker := range slices.Sorted(maps.Keys(byWorker)) {
-		list, last := byWorker[worker], &lease{}
-		slices.SortStableFunc(list, func(a, b *lease) int { return a.NotBefore.Compare(b.NotBefore) })
-		for _, l := range list {
-			if l.NotBefore.Before(last.until()) && l.NotBefore.Before(l.until()) {
-				c.fail("R3", "worker ID %d was granted to process %d from %v until %v, and to process %d from %v on", worker, last.client.number, last.NotBefore, last.until(), l.client.number, l.NotBefore)
-			}
-			if l.until().After(last.until()) {
-				last = l
-			}
+		if l.WorkerID == last.WorkerID && l.NotBefore.Before(last.until()) && l.NotBefore.Before(l.until()) {
+			c.fail("R3", "worker ID %d was granted to process %d from %v until %v, and to process %d from %v on", l.WorkerID, last.client.number, last.NotBefore, last.until(), l.client.number, l.NotBefore)
+		}
+		if l.WorkerID != last.WorkerID || l.until().After(last.until()) {
+			last = l
 		}
 	}
-}
-
-// release checks that a write does not release a lease that its generator holds, or has used for longer (R1).
-func (c *checker) release(w *write, old, s recycled.Slot) {
-	taken := c.taker(old.Token)
-	if s.Token != "" || taken == nil {
-		return
-	}
-	isLease, isRight := false, false
-	for _, l := range w.client.byWorker[s.WorkerID] {
-		if s.From.Equal(l.NotBefore) && l.Call <= taken.Call && taken.Call <= l.End {
-			isLease, isRight = true, isRight || l.released && !s.Until.Before(l.until())
-		}
-	}
-	if isLease && !isRight {
-		c.fail("R1", "process %d releases a lease before the end of what it has used, or that its generator holds: %s", w.client.number, describe(w))
-	}
-}
-
-// taker returns the write that has begun the lease which has a token: a process may have had several leases that begin at one time.
-func (c *checker) taker(token string) *write {
-	w := c.tokens[token]
-	for token != "" && w != nil {
-		i := slices.IndexFunc(w.Write.Slots, func(s recycled.Slot) bool { return s.Token == token })
-		s, old := w.Write.Slots[i], w.Write.Replaced[i]
-		before := c.tokens[old.Token]
-		if old.Token == "" || before == nil || before.client != w.client || before.Call >= w.Call || leaseKeyOf(nil, s) != leaseKeyOf(nil, old) {
-			return w
-		}
-		w, token = before, old.Token
-	}
-	return nil
 }
 
 // shows reports whether a read of the process has shown a token of a write before a lease was returned.
@@ -156,10 +113,10 @@ func (c *checker) shows(w *write, l *lease) bool {
 func (l *lease) until() time.Time {
 	until := l.NotBefore
 	for _, g := range l.granted {
-		until = later(until, g.Until)
+		until = millis.Later(until, g.Until)
 	}
 	if l.released && l.used.Before(until) {
-		return later(l.used, l.NotBefore)
+		return millis.Later(l.used, l.NotBefore)
 	}
 	return until
 }
@@ -169,11 +126,8 @@ func (c *checker) stamps(l *lease) {
 	for unit, when := range l.stamps {
 		at := time.UnixMicro(unit)
 		granted := slices.ContainsFunc(l.granted, func(g grant) bool { return g.End <= when && at.Before(g.Until) })
-		switch {
-		case at.Before(l.NotBefore) || !granted:
-			c.fail("grants", "process %d stamped %v with worker ID %d, which it was not granted then", l.client.number, at, l.WorkerID)
-		case l.released && !at.Before(l.used):
-			c.fail("grants", "process %d stamped %v with worker ID %d, and gave it back with %v as the end of what was used", l.client.number, at, l.WorkerID, l.used)
+		if at.Before(l.NotBefore) || !granted || l.released && !at.Before(l.used) {
+			c.fail("grants", "process %d stamped %v with worker ID %d, which it was not granted then, or gave back (%v, %v)", l.client.number, at, l.WorkerID, l.released, l.used)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -13,6 +14,7 @@ type try struct {
 	w      *write
 	r      *read
 	pool   recycled.Pool // that the write leaves
+	news   int64         // new slots
 	broken []Violation
 }
 
@@ -26,6 +28,8 @@ func newTry(c *checker, w *write, r *read) *try {
 	for i, s := range w.Write.Slots {
 		t.slot(w.Write.Replaced[i], s)
 	}
+	had := r.State.Pool.Slots
+	t.must(t.pool.Slots == had+t.news, "R7", "the pool has %d slots after %d, and %d are added", t.pool.Slots, had, t.news)
 	return t
 }
 
@@ -61,17 +65,10 @@ func (t *try) written() {
 			had, wasUsed = before.State.Pool, true
 		}
 	}
-	added := int64(0)
-	for _, s := range t.w.Write.Slots {
-		if s.Revision == 1 {
-			added++
-		}
-	}
 	t.must(p.Revision == old.Revision+1, "R2", "the pool's revision becomes %d after %d", p.Revision, old.Revision)
 	t.must(isNew || p.First == old.First && (p.Format == old.Format || old.Format == ""), "R7", "the pool's first worker ID or its format changes")
 	t.must(isNew || !p.Floor.Before(old.Floor), "R7", "the pool's floor falls")
 	t.must(p.Horizon >= had.Horizon && p.Fencing >= had.Fencing && p.Skew >= had.Skew, "R7", "the pool's H, F or M fall")
-	t.must(p.Slots == old.Slots+added, "R7", "the pool has %d slots after %d, and %d are added", p.Slots, old.Slots, added)
 	if !isNew && termOf(p) == termOf(old) {
 		return
 	}
@@ -89,8 +86,10 @@ func (t *try) slot(old, s recycled.Slot) {
 	isOwn := old.Token != "" && before != nil && before.client == t.w.client && (before.Made || before.Unknown)
 	t.must(s.Revision == old.Revision+1, "R2", "the slot's revision becomes %d after %d", s.Revision, old.Revision)
 	t.must(!s.Until.Before(s.From), "R3", "until is before from")
+	t.must(old.Revision == 0 || !s.Written.Before(t.r.State.Now) && !s.Written.After(t.clock()), "R5", "the slot is written at %v by its record", s.Written)
 	switch {
 	case old.Revision == 0:
+		t.news++
 		t.added(s)
 	case s.Token == "":
 		t.released(old, s, isOwn)
@@ -106,11 +105,10 @@ func (t *try) slot(old, s recycled.Slot) {
 // added checks a new slot (R2, R3, R6, R7).
 func (t *try) added(s recycled.Slot) {
 	p, first := t.pool, t.pool.First+t.r.State.Pool.Slots
-	t.must(t.w.Write.Pool != nil, "R7", "a slot is added without a comparison of the pool")
 	t.must(s.WorkerID >= first && s.WorkerID < p.First+p.Slots, "R2", "the slot of worker ID %d is added to the pool of %d to %d", s.WorkerID, first, p.First+p.Slots-1)
 	t.must(!s.From.Before(t.r.State.Now), "R3", "a new slot begins before the store's clock")
 	t.must(s.Token == "" || !s.From.Before(p.Floor), "R3", "a new slot begins before the floor, and is leased")
-	t.must(!s.From.After(later(t.clock(), p.Floor)), "R3", "a new slot begins after the floor and the store's clock")
+	t.must(!s.From.After(millis.Later(t.clock(), p.Floor)), "R3", "a new slot begins after the floor and the store's clock")
 	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon(t.pool)), "R6", "a new slot is granted beyond the horizon")
 	if s.Token != "" {
 		t.begun(s)
@@ -122,7 +120,7 @@ const callTime = 10 * time.Second
 
 // taken checks a lease that begins (R3, R5, R6, R7).
 func (t *try) taken(old, s recycled.Slot) {
-	w, p, now, begin := t.w, t.pool, t.r.State.Now, later(old.Until, t.pool.Floor)
+	w, p, now, begin := t.w, t.pool, t.r.State.Now, millis.Later(old.Until, t.pool.Floor)
 	t.must(s.From.Equal(begin), "R3", "a lease begins at %v; must begin at %v, the later of until and the floor", s.From, begin)
 	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon(t.pool)), "R6", "a lease is granted beyond the horizon")
 	grace := w.client.bound + p.Skew
@@ -130,7 +128,7 @@ func (t *try) taken(old, s recycled.Slot) {
 	hasName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name && old.Until.After(old.From) && ahead*9/8 > grace+callTime
 	switch {
 	case old.Token != "" && !hasName:
-		free := later(later(old.Until, old.Written), p.Since).Add(grace) // Since: after a change of history
+		free := millis.Later(millis.Later(old.Until, old.Written), p.Since).Add(grace) // Since: after a change of history
 		t.must(!now.Before(free), "R5", "the slot is not free before %v", free)
 	case old.Token != "" || p.Floor.Before(old.Until):
 		t.must(!now.Before(old.Until), "R5", "the slot is not free before %v", old.Until)
@@ -146,7 +144,6 @@ func (t *try) taken(old, s recycled.Slot) {
 func (t *try) begun(s recycled.Slot) {
 	now, bound := t.r.State.Now, t.w.client.bound
 	t.isUnder(s, t.pool)
-	t.must(t.pool.History == t.w.Write.History, "R7", "a lease begins in the history %q, and the pool has %q", t.w.Write.History, t.pool.History)
 	isNear := !now.Before(t.r.Sent.Add(-bound-time.Millisecond)) && !now.After(t.r.Received.Add(bound+time.Millisecond))
 	t.must(isNear || t.r.State.HostClock, "R8", "the store's clock shows %v, and the host's %v to %v", now, t.r.Sent, t.r.Received)
 }
@@ -155,28 +152,30 @@ func (t *try) begun(s recycled.Slot) {
 func (t *try) isUnder(s recycled.Slot, p recycled.Pool) {
 	known, found := t.under[s.History]
 	t.must(!found || known == termOf(p), "R7", "the slot's history %q stands for %v and %v", s.History, known, termOf(p))
+	t.must(p.History == t.w.Write.History, "R7", "the lease is of the history %q, and the pool has %q", t.w.Write.History, p.History)
 }
 
 // extended checks an extension (R1, R6, R7), by the pool that was read: the write may change that too.
 func (t *try) extended(old, s recycled.Slot) {
 	p := t.r.State.Pool
 	rises, floor := s.Until.After(old.Until), t.floor(p)
-	t.must(!s.Until.Before(t.reached(old, s)), "R1", "an extension lowers until")
+	t.must(!s.Until.Before(t.reached(old)), "R1", "an extension lowers until")
 	t.must(!rises || !s.Until.After(t.horizon(p)), "R6", "an extension reaches beyond the horizon")
 	t.must(!rises || !s.From.Before(floor) || !s.Until.After(floor), "R7", "a lease that begins before the floor is extended beyond it")
-	t.must(s.History == old.History && p.History == t.w.Write.History, "R7", "a lease of another history is extended")
+	t.must(s.History == old.History, "R7", "a lease of another history is extended")
 	t.isUnder(s, p)
 }
 
 // reached returns how far the process's lease reached, also if the store has lost its last extension.
-func (t *try) reached(old, s recycled.Slot) time.Time {
-	return later(old.Until, t.acked[leaseKeyOf(t.w.client, s)])
+func (t *try) reached(old recycled.Slot) time.Time {
+	return millis.Later(old.Until, t.acked[t.began[old.Token]])
 }
 
 // released checks the end of a lease, or a floor that is raised (R1, R5).
 func (t *try) released(old, s recycled.Slot, isOwn bool) {
 	t.must(s.From.Equal(old.From), "R1", "a release, or a raised floor, changes from")
-	if isOwn && !s.Until.After(t.reached(old, s)) {
+	t.must(!t.isHeld(old, s), "R1", "it releases a lease before the end of what it has used, or that its generator holds")
+	if isOwn && !s.Until.After(t.reached(old)) {
 		return
 	}
 	rises, isBeyond := s.Until.After(old.Until), s.Until.After(t.pool.Floor)
@@ -185,12 +184,27 @@ func (t *try) released(old, s recycled.Slot, isOwn bool) {
 	t.must(!rises || !isBeyond, "R1", "until rises without a lease, and beyond the floor")
 }
 
+// isHeld reports whether a write releases a lease that its generator holds, or has used for longer.
+func (t *try) isHeld(old, s recycled.Slot) bool {
+	first := t.tokens[t.began[old.Token]]
+	if old.Token == "" || first == nil {
+		return false
+	}
+	isLease, isRight := false, false
+	for _, l := range t.w.client.byWorker[s.WorkerID] {
+		if s.From.Equal(l.NotBefore) && l.Call <= first.Call && first.Call <= l.End {
+			isLease, isRight = true, isRight || l.released && !s.Until.Before(l.until())
+		}
+	}
+	return isLease && !isRight
+}
+
 // floor returns the latest floor of a pool's term of those that it has and that were acknowledged before the read.
 func (t *try) floor(p recycled.Pool) time.Time {
 	floor := p.Floor
 	for _, f := range t.floors[termOf(p)] {
 		if f.Made && f.End <= t.r.Call {
-			floor = later(floor, f.Write.Pool.Floor)
+			floor = millis.Later(floor, f.Write.Pool.Floor)
 		}
 	}
 	return floor
