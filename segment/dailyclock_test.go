@@ -3,6 +3,7 @@ package segment_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,37 @@ import (
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
+
+// A panic of the clock is one of the call that reads it. A caller that recovers goes on with a Daily that is whole.
+func TestDailyClockPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // in which the goroutine that opens days ahead does not run during these calls
+		var broken atomic.Bool
+		d := newDaily(t, segmenttest.NewMemory(), time.UTC, segment.WithClock(func() time.Time {
+			if broken.Load() {
+				panic("no battery")
+			}
+			return time.Now()
+		}))
+		synctest.Wait() // that goroutine has read the clock
+		for n := range int64(3) {
+			if v, err := d.Next(); v != 20000101_000001+n || err != nil {
+				t.Errorf("Next = %d, %v; want number %d of the day", v, err, n+1)
+			}
+			broken.Store(true)
+			for name, call := range map[string]func(){"Next": func() { d.Next() }, "NextN": func() { d.NextN(make([]int64, 2)) }, "Claim": func() { d.Claim(t.Context(), 2) }, "Health": func() { d.Health() }} {
+				func() {
+					defer func() {
+						if v := recover(); v != "no battery" {
+							t.Errorf("%s: recover() = %v", name, v)
+						}
+					}()
+					call()
+				}()
+			}
+			broken.Store(false)
+		}
+	})
+}
 
 // Clocks that are set forward and back.
 func TestDailyClockSet(t *testing.T) {

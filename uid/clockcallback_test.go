@@ -2,6 +2,8 @@ package uid
 
 import (
 	"context"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +65,31 @@ func TestClockPanics(t *testing.T) {
 		if _, err := g.Next(); err != ErrClosed {
 			t.Errorf("%s: Next() = %v, want ErrClosed", mode.name, err)
 		}
+	}
+}
+
+// With CallerPads, a take that finds the ring empty reads the clock. If that panics, it is a panic of the take, and keeps nobody from padding.
+func TestClockPanicsInPaddingByCaller(t *testing.T) {
+	clock := &hookedClock{Clock: fakeclock.New(noon)}
+	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
+		WithTakePolicy(CallerPads), WithClock(clock))
+	last := next(t, c)
+	fail := func() {
+		if !strings.Contains(string(debug.Stack()), "runPadder") { // a panic in the padder would end the process
+			panic("no battery")
+		}
+	}
+	clock.hook.Store(&fail)
+	for !panics(func() { last = next(t, c) }) {
+	}
+	clock.hook.Store(nil)
+	clock.Advance(time.Second)
+	for range 3 {
+		id := next(t, c)
+		if id <= last {
+			t.Errorf("%d was returned after %d", id, last)
+		}
+		last = id
 	}
 }
 

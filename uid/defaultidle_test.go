@@ -16,10 +16,12 @@ import (
 func TestIdleDefaultKeepsItsLease(t *testing.T) {
 	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
-		d := newDefault(t, newExpiringAssigner(false), smallOptions(t)...)
-		time.Sleep(3 * time.Hour)
-		if h, s := d.Health(), d.Stats(); !h.OK() || h.For <= 0 || s.LostLeases != 0 || s.WorkerID != 1 {
-			t.Errorf("after three idle hours: %+v, worker ID %d, %d leases were lost", h, s.WorkerID, s.LostLeases)
+		for _, reserve := range []time.Duration{time.Second, 2 * time.Second} {
+			d := newDefault(t, newExpiringAssigner(false), smallOptions(t, WithReserveAhead(reserve))...)
+			time.Sleep(3 * time.Hour)
+			if h, s := d.Health(), d.Stats(); !h.OK() || h.For <= 0 || s.LostLeases != 0 || s.WorkerID != 1 {
+				t.Errorf("%v reserved ahead, after three idle hours: %+v, worker ID %d, %d leases were lost", reserve, h, s.WorkerID, s.LostLeases)
+			}
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
+	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -237,6 +238,42 @@ func TestWaits(t *testing.T) {
 	time.Sleep(30 * time.Millisecond)
 	g.Close()
 	waiting.Wait()
+}
+
+// panickingPolicy is a take policy that panics while it is broken.
+type panickingPolicy struct{ broken *atomic.Bool }
+
+func (p panickingPolicy) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error {
+	if p.broken.Load() {
+		panic("boom")
+	}
+	return w.Pad(ctx)
+}
+
+// A panic of a take policy is one of its taker. It keeps no other call from the block of its P.
+func TestTakePolicyPanics(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	c := cached(t, "1-31-28-4", uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0), uid.WithTakePolicy(panickingPolicy{&broken}))
+	g := New(c)
+	seen := map[uid.ID]bool{}
+	take := func() (panicked any) {
+		defer func() { panicked = recover() }()
+		id, err := g.NextContext(testkit.Patient(t))
+		if err != nil || seen[id] {
+			t.Fatalf("Next() = %v, %v; it was seen: %v", id, err, seen[id])
+		}
+		seen[id] = true
+		return nil
+	}
+	for take() != "boom" {
+	}
+	broken.Store(false)
+	for range 3 {
+		if v := take(); v != nil {
+			t.Errorf("afterwards: panic %v", v)
+		}
+	}
 }
 
 // When the ring is empty, only one of the goroutines that wait for the block of a P claims from the Cached generator. Each of the
