@@ -11,8 +11,8 @@
 //   - workerassign assigns a worker ID to each generator: from a table, a file, or the caller.
 //   - workerassign/recycled leases worker IDs of a pool, and uses them again.
 //   - segment hands out short, dense numbers for each tag.
-//   - stores/sqlstore and stores/filestore keep pools and tags, and so do the modules stores/redisstore, stores/etcdstore and
-//     stores/zookeeperstore.
+//   - stores/sqlstore, stores/filestore, and the modules stores/redisstore, stores/etcdstore and stores/zookeeperstore are stores: open
+//     one, and hand it to recycled.New for worker IDs, or to segment.New for numbers.
 //   - settings configures a generator from JSON, YAML, environment variables or flags.
 //   - uid/percpu and uid/opaque are for many CPUs, and for IDs in public URLs.
 //   - bitsalloc and ringbuffer are what uid is built on.

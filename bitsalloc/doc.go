@@ -1,6 +1,12 @@
 // Package bitsalloc is the arithmetic of UIDs: how their bits are divided between time, worker ID and
 // sequence (Layout), how time is counted (TimeBase), and how parts become a UID and a UID becomes
-// parts. It knows neither clocks nor generators.
+// parts. It knows neither clocks nor generators; uid.Format reads and writes UIDs of a fleet.
+//
+//	layout, err := bitsalloc.New(28, 22, 13)
+//	if err != nil {
+//		return err
+//	}
+//	id, err := layout.Allocate(delta, workerID, sequence)
 //
 // A layout is written as the widths of its fields in bits, sign-time-worker-sequence. The default is
 // 1-28-22-13:

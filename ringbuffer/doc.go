@@ -1,5 +1,13 @@
 // Package ringbuffer implements a bounded ring of runs of consecutive integers. Takes are lock-free,
-// and a background goroutine, the padder, keeps the ring filled.
+// and a background goroutine, the padder, keeps the ring filled. Package uid takes UIDs from one, and package segment numbers; use it
+// by itself for integers of your own:
+//
+//	r, err := ringbuffer.New(ctx, ringbuffer.Config{Provider: provider})
+//	if err != nil {
+//		return err
+//	}
+//	defer r.Close()
+//	n, err := r.Take(ctx)
 //
 // The ring of Baidu UidGenerator ("the original") holds one integer per slot, and every put and
 // every take moves cache lines between CPUs. Here a slot holds a whole [Run], and a take is one

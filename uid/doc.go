@@ -1,6 +1,17 @@
 // Package uid generates unique IDs: 64-bit, positive, roughly time-ordered, without a network call per
 // ID.
 //
+//	workers := workerassign.NewDisposable(db) // each start takes a new worker ID from a table of your database
+//	g, err := uid.NewCached(ctx, workers)
+//	if err != nil {
+//		return err
+//	}
+//	defer g.Close()
+//	id, err := g.Next()
+//
+// doc/fleet.md says which assigner of worker IDs is for whom, doc/layout.md how wide the fields should be, and doc/time.md what
+// happens when a clock is wrong. Package settings makes a generator from environment variables.
+//
 // A layout divides a UID into fields. From the top: a sign bit that is always 0, the time in units
 // (seconds by default) since an epoch, the ID of the worker that generated it, and a sequence number
 // within that unit. The default layout is 1-28-22-13:

@@ -1,5 +1,7 @@
 // Package workerassign assigns worker IDs to generators. The worker ID is the part of a UID that
-// distinguishes generators that run concurrently.
+// distinguishes generators that run concurrently. A generator gets it from an [Assigner] that is passed to its constructor:
+//
+//	g, err := uid.NewCached(ctx, workerassign.NewDisposable(db))
 //
 // The package has these assigners. doc/fleet.md says which one is for whom:
 //

@@ -3,6 +3,14 @@
 // them) holds a small block of consecutive UIDs. On the fast path CPUs write no shared memory, and a
 // take needs no atomic operation.
 //
+//	c, err := uid.NewCached(ctx, workers)
+//	if err != nil {
+//		return err
+//	}
+//	g := percpu.New(c)
+//	defer g.Close()
+//	id, err := g.Next()
+//
 // The price is order: a UID may be smaller than UIDs that another P took within the last schedule interval
 // (a second by default), also within a goroutine, because it can move to another P. There are also
 // gaps: what is left of a block when the next scheduled padding of the generator begins is lost. These
