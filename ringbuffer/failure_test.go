@@ -144,8 +144,8 @@ func TestD4TakesNeitherLogNorQueue(t *testing.T) {
 	testkit.Eventually(t, "the padder has called the provider", func() bool { return failures.Load() > 0 })
 	r.Close()
 	took := time.Since(begin)
-	if n := strings.Count(log.String(), "\n"); n != 1 {
-		t.Errorf("%d lines were logged, want 1", n)
+	if n, most := strings.Count(log.String(), "\n"), 1+int(took/time.Minute); n < 1 || n > most {
+		t.Errorf("%d lines were logged in %v, want 1 to %d", n, took, most)
 	}
 	// The first delays are 10+20+40+… ms; after that there is one try per second.
 	if n, most := failures.Load(), int64(10+took/maxFailureDelay); n > most {

@@ -56,7 +56,7 @@ func TestDailyInANewFile(t *testing.T) {
 	if err := source.CreateTag(t.Context(), "orders.20261121", segment.TagConfig{}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := newDaily(t, source, time.UTC, clock).Next(); n != 20261121000001 || err != nil {
+	if n, err := newDaily(t, source, time.UTC, clock, segment.WithMaxWait(longWait)).Next(); n != 20261121000001 || err != nil {
 		t.Errorf("Next() = %d, %v; want the first number of the day", n, err)
 	}
 }

@@ -73,7 +73,7 @@ func TestGroupChangeCount(t *testing.T) {
 func TestRetiredStripesCreateNoTag(t *testing.T) {
 	old, oldStores := stripes(3)
 	create(t, old, "x", segment.TagConfig{})
-	tags := newTags(t, old, segment.WithCreate(segment.TagConfig{}))
+	tags := newTags(t, old, segment.WithCreate(segment.TagConfig{}), segment.WithMaxWait(longWait))
 	if _, err := tags.Next("before"); err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestTagsExact(t *testing.T) {
 // Stats and Health have the tags in memory.
 func TestTagsStats(t *testing.T) {
 	m := segmenttest.NewMemory()
-	tags := newTags(t, m, segment.WithCreate(segment.TagConfig{}))
+	tags := newTags(t, m, segment.WithCreate(segment.TagConfig{}), segment.WithMaxWait(longWait))
 	dst := make([]int64, 10)
 	for n := range 5 {
 		if got, err := tags.NextN(fmt.Sprint("tag", n), dst); got != 10 || err != nil {

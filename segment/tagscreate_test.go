@@ -83,7 +83,7 @@ func TestTagsCreateConfig(t *testing.T) {
 		}
 		return segmenttest.NoFault
 	})
-	tags := newTags(t, m, segment.WithCreate(segment.TagConfig{Start: 77, Step: 9}))
+	tags := newTags(t, m, segment.WithCreate(segment.TagConfig{Start: 77, Step: 9}), segment.WithMaxWait(longWait))
 	if v, err := tags.Next("x"); err != nil || v != 77 {
 		t.Errorf("Next = %d, %v; want 77", v, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/filestore"
@@ -37,7 +38,7 @@ func ExampleNew() {
 	if err := store.CreateTag(ctx, "orders", segment.TagConfig{}); err != nil { // once, by hand (ringuid tag create), and not at each start
 		log.Fatal(err)
 	}
-	orders, err := segment.New(ctx, store, "orders")
+	orders, err := segment.New(ctx, store, "orders", segment.WithMaxWait(time.Minute)) // a disk may be slow
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -202,7 +202,7 @@ func TestR7SlotFileCopy(t *testing.T) {
 					slottest.WantWritten(t, store, true, recycled.Write{History: state.History, Slots: []recycled.Slot{nextSlot(state.Slots[0], rand.Text())}, Replaced: state.Slots[:1]})
 					state = slottest.Read(t, store, recycled.Query{All: true})
 				}
-				time.Sleep(10 * time.Millisecond) // the resolution of the time of creation
+				time.Sleep(20 * time.Millisecond) // the resolution of the time of creation
 				restore(t, path, old)
 				if written, err := store.Write(context.Background(), recycled.Write{History: before.History, Slots: []recycled.Slot{nextSlot(before.Slots[0], "x")}, Replaced: before.Slots[:1]}); written || err != nil {
 					t.Errorf("after %d writes a Write with the former history returned %v, %v; want false", writes, written, err)

@@ -137,7 +137,7 @@ func TestFileProcesses(t *testing.T) {
 					killAfter = 1 + rand.IntN(p.goroutines*p.takes/2)
 				}
 				mu.Unlock()
-				if p.run(killAfter) {
+				if p.run(killAfter) && killAfter == 0 {
 					return
 				}
 			}

@@ -75,11 +75,11 @@ func TestFileIsRefused(t *testing.T) {
 				path, f := newTagsFile(t, "orders", "invoices")
 				mustTakeFile(t, f, "orders")
 				old := mustReadFile(t, path)
-				time.Sleep(5 * time.Millisecond) // the resolution of the time of creation
+				time.Sleep(20 * time.Millisecond) // the resolution of the time of creation
 				for range writes {
 					mustTakeFile(t, f, "orders")
 				}
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond)
 				tt.damage(t, path, old)
 				before, _ := os.ReadFile(path)
 				check := func(err error) {

@@ -1,10 +1,9 @@
 package sqlstore_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -18,9 +17,7 @@ func TestSlotTableHistoryCharset(t *testing.T) {
 	for _, charset := range []string{"utf8mb4", "latin1"} {
 		db := mariadbtest.Open(t, s.DSN("root", "", name)+"?charset="+charset)
 		r := slottest.New(t, sqlstore.New(db, sqlstore.WithHistory("münchen 主")))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		l, err := r.Assign(ctx, workerassign.Request{Format: "a format", MaxWorkerID: 1000})
+		l, err := r.Assign(testkit.Patient(t), workerassign.Request{Format: "a format", MaxWorkerID: 1000})
 		if err != nil {
 			t.Fatalf("%s: %v", charset, err)
 		}

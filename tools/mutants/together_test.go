@@ -62,7 +62,7 @@ func TestTogether(t *testing.T) {
 	}
 	mutants, s := sampleMutants(t)
 	var out strings.Builder
-	same, err := together{workers: 2, patience: 2 * time.Second, sample: 2, out: &out}.run(sampleDirectory, mutants)
+	same, err := together{workers: 2, patience: 10 * time.Second, sample: 2, out: &out}.run(sampleDirectory, mutants)
 	if err != nil {
 		t.Fatal(err)
 	}

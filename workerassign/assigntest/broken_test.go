@@ -218,7 +218,7 @@ var brokenStores = []struct {
 }
 
 // impatient is for stores that fail their test after the harness's patience.
-func impatient(h *Harness, _ *memoryServer) { h.patience = 3 * time.Second }
+func impatient(h *Harness, _ *memoryServer) { h.patience = 10 * time.Second }
 
 // Each broken store fails the test that is for its defect, with a message that describes it.
 func TestBrokenStores(t *testing.T) {

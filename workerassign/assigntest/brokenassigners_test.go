@@ -104,7 +104,7 @@ func TestBrokenAssigners(t *testing.T) {
 			for n := range s.Slots {
 				s.Slots[n].Until = s.Slots[n].From
 			}
-		})}, harness: func(h *AssignerHarness, _ *memoryServer) { h.patience = 3 * time.Second }, test: "OneLease", message: "cannot extend the slot"}, // each write compares the until that was read
+		})}, harness: func(h *AssignerHarness, _ *memoryServer) { h.patience = 10 * time.Second }, test: "OneLease", message: "cannot extend the slot"}, // each write compares the until that was read
 		{name: "failover without a new history", harness: func(h *AssignerHarness, s *memoryServer) {
 			h.LoseWrites = func(_ testing.TB, write func()) { s.loseWrites(write, (*Memory).LoseWrites) }
 		}, test: "WritesLost", message: "invariant 1 is broken"},

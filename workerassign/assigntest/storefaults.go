@@ -65,20 +65,27 @@ func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client recy
 			return
 		default:
 		}
-		slot = next(l.acknowledged, fmt.Sprint("token ", slot.Revision+1))
+		replaced := slot
+		slot = next(replaced, fmt.Sprint("token ", replaced.Revision+1))
 		l.attempted = slot.Revision
 		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
-		written, err := client.Write(ctx, recycled.Write{History: history, Slots: []recycled.Slot{slot}, Replaced: []recycled.Slot{l.acknowledged}})
-		cancel()
+		written, err := client.Write(ctx, recycled.Write{History: history, Slots: []recycled.Slot{slot}, Replaced: []recycled.Slot{replaced}})
 		switch {
-		case err != nil:
-			return // unknown; nobody else writes this slot
+		case err != nil: // it may have been made, but nobody else writes this slot; the server is killed, or stands still for a moment
+			if state, err := client.Read(ctx, recycled.Query{WorkerIDs: []int64{slot.WorkerID}}); err == nil && len(state.Slots) == 1 {
+				slot = state.Slots[0]
+			} else {
+				slot = replaced
+			}
 		case !written:
+			cancel()
 			tb.Logf("Write of revision %d returned false, although nobody else writes the slot", slot.Revision)
 			return
+		default:
+			l.acknowledged = slot
+			count.Add(1)
 		}
-		l.acknowledged = slot
-		count.Add(1)
+		cancel()
 	}
 }
 

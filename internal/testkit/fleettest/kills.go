@@ -81,7 +81,7 @@ func (f *Fleet) killDuring(t *testing.T, c call, kill func()) *moment {
 	f.moment.Store(m)
 	select {
 	case <-m.begun:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(10 * time.Minute):
 		t.Fatalf("no lease makes the call %d, in which the server is to be killed", c)
 	}
 	if rand.IntN(2) == 0 { // the server may have answered before

@@ -24,8 +24,7 @@ func memoryTarget() Target {
 	}}
 }
 
-// The cost model of doc/internals/fleet.md is exact: a generator that is busy, or a Cached one that is idle, makes one read and one
-// write in each interval, and a Default one that is idle makes none.
+// The cost model of doc/internals/fleet.md is exact: a generator, busy or idle, makes one read and one write in each interval.
 func TestUpkeep(t *testing.T) {
 	const intervals = 10
 	hosts := 40

@@ -40,7 +40,7 @@ func TestSegmentTableConformance(t *testing.T) {
 				admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id, update_time), INSERT (biz_tag, max_id, step, description) ON leaf_alloc TO service")
 			}
 			dsn := strings.Replace(s.DSN("service", "very-secret", database), s.Address(), proxy.Address(), 1)
-			return sqlstore.New(postgrestest.Open(tb, dsn), sqlstore.WithAttemptTimeout(3*time.Second))
+			return sqlstore.New(postgrestest.Open(tb, dsn), sqlstore.WithAttemptTimeout(testserver.CaseTimeout(tb, 3*time.Second)))
 		},
 		Secrets: []string{"very-secret"},
 		Faults: segmenttest.Faults{

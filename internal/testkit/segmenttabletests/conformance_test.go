@@ -68,7 +68,7 @@ func conformance(t *testing.T, s *mariadbtest.Server, script string, foldsTags b
 				testserver.RunScript(t, admin, script)
 				admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id), INSERT (biz_tag, max_id, step, description) ON " + database + ".leaf_alloc TO 'service'@'%'")
 			}
-			return sqlstore.New(open(tb, s.DSN("service", "very-secret", database), proxy.Address()), sqlstore.WithAttemptTimeout(3*time.Second))
+			return sqlstore.New(open(tb, s.DSN("service", "very-secret", database), proxy.Address()), sqlstore.WithAttemptTimeout(testserver.CaseTimeout(tb, 3*time.Second)))
 		},
 		Secrets:   []string{"very-secret"},
 		FoldsTags: foldsTags,
