@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/errmask"
 )
 
 var (
@@ -94,4 +96,21 @@ func (e *EmptyError) Unwrap() error {
 // waitError is returned by a wait whose context ended.
 func waitError(ctxErr error, empty *EmptyError) error {
 	return fmt.Errorf("ringbuffer: gave up waiting for a run: %w (%w)", ctxErr, empty)
+}
+
+// maskRingErrors hides ErrClosed and ErrExhausted in an error of user code, where they are perhaps those of another ring. It returns
+// err itself if err wraps neither.
+func maskRingErrors(err error) error {
+	if errors.Is(err, ErrClosed) || errors.Is(err, ErrExhausted) {
+		return errmask.Mask(err, ErrClosed, ErrExhausted)
+	}
+	return err
+}
+
+// maskClosed hides only ErrClosed.
+func maskClosed(err error) error {
+	if errors.Is(err, ErrClosed) {
+		return errmask.Mask(err, ErrClosed)
+	}
+	return err
 }

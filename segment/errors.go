@@ -1,9 +1,13 @@
 package segment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/errmask"
+	"github.com/ringuid/ringuid/ringbuffer"
 )
 
 // Errors. Test for them with errors.Is.
@@ -102,3 +106,55 @@ func (e *EmptyError) Unwrap() []error {
 	}
 	return errs
 }
+
+// mask hides the errors that only a Sequence or a ring may report in an error of user code: a source that returns ErrClosed must not
+// make callers believe that their Sequence is closed.
+func mask(err error) error { return errmask.Mask(err, ownErrors()...) }
+
+// ended returns why the context of a caller has ended. Its cause may be an error of another tag.
+func ended(ctx context.Context) error {
+	return errmask.Ended(ctx, append(ownErrors(), ErrNoTag, ErrSetBack, ErrExhausted, ErrSource, (*SetBackError)(nil))...)
+}
+
+// ownErrors returns the errors that sources and policies do not report.
+func ownErrors() []error {
+	return []error{
+		ErrClosed, ErrEmpty, ErrBusy, errNotInTime, (*EmptyError)(nil),
+		ringbuffer.ErrConfig, ringbuffer.ErrRun, ringbuffer.ErrEmpty, ringbuffer.ErrFull, ringbuffer.ErrClosed, ringbuffer.ErrExhausted,
+		(*ringbuffer.NotYetError)(nil), (*ringbuffer.EmptyError)(nil),
+	}
+}
+
+// sourceError is an error of the source with its context.
+type sourceError struct {
+	tag    string
+	source string
+	err    error
+}
+
+// hopelessTry reports whether waiting does not cure err, the error of a try. If there are several sources, that must
+// be so for all of them.
+func hopelessTry(err error) bool {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range several.Unwrap() {
+			if !hopelessTry(err) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, target := range []error{ErrNoTag, ErrSetBack, ErrExhausted, ErrSource, ErrTag, ErrOption} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// Error implements error.
+func (e *sourceError) Error() string {
+	return fmt.Sprintf("segment: tag %q: %s: %v", e.tag, e.source, e.err)
+}
+
+// Unwrap returns the source's error, without the errors that only a Sequence may report.
+func (e *sourceError) Unwrap() error { return mask(e.err) }
