@@ -368,7 +368,7 @@ active proctype World() {
 #endif
 
 	/* A host reads a server that acknowledges, finds that the pool has another history, and writes the new one with a
-	 * floor (R7). Go: workerassign/recycled (*slotAssign).preparePool, (*slotLease).noteHistory, and (*Assigner).notePool */
+	 * floor (R7). Go: workerassign/recycled (*slotAssign).preparePool, (*slotLease).noteHistory, (*Assigner).noteHistory, and (*Assigner).notePool */
 	:: atomic {
 			if
 			:: s = 0

@@ -57,7 +57,7 @@ func (a *slotAssign) result(ctx context.Context, s State, written bool, err erro
 		return nil, nil
 	}
 	if s.Pool.Floor.After(s.Now) && !a.floorLogged {
-		a.log.Log(slog.LevelWarn, "recycled: the lease begins later, at the floor of the pool, which was set after a failover, or by an operator; "+
+		a.log.Log(slog.LevelWarn, "recycled: the lease begins later, at the floor of the pool, which was set because writes or the pool may have been lost, or by an operator; "+
 			"the generator waits for it", "worker_id", slot.WorkerID, "history", s.Pool.History, "floor", s.Pool.Floor, "wait", s.Pool.Floor.Sub(s.Now))
 	}
 	l := newSlotLease(a.recycled, a.req, s.Pool, slot, slot.Token)

@@ -43,8 +43,8 @@ func (r *Assigner) notePool(ctx context.Context, s State, p Pool) (_ Pool, writt
 	return p, written, err
 }
 
-// noteHistory is notePool for a pool that had another history. It logs the floor if the write was made: nobody knows whether one is set
-// whose write returned an error.
+// noteHistory is notePool for a pool that had another history. It logs the floor if the write was made. Nobody knows whether a floor is
+// set whose write returned an error: then only the leases that begin at it log it.
 func (r *Assigner) noteHistory(ctx context.Context, log *safelog.Queue, s State, p Pool) (written bool, err error) {
 	p, written, err = r.notePool(ctx, s, p)
 	if written {
