@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/storetest"
 	"github.com/ringuid/ringuid/stores/storetest/linear"
 )
 
@@ -13,5 +14,5 @@ import (
 // requests and replies.
 func TestLinearizable(t *testing.T) {
 	testkit.Slow(t, "it starts servers")
-	onEach(t, linear.Run)
+	onEach(t, func(t *testing.T, h storetest.Harness, _ addressFunc) { linear.Run(t, h) })
 }

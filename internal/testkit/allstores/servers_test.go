@@ -36,19 +36,37 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunParallel(m, 3) }
 
-// An openFunc returns another client of the store of a name, through a proxy if the store has a server.
-type openFunc func(tb testing.TB, name string) storetest.Store
+// A kind is one of the stores.
+type kind struct {
+	// start starts a server, with a proxy before it. address returns where the store of a name is.
+	start func(*testing.T) (h storetest.Harness, address addressFunc)
+	// open returns another client, also in another process.
+	open func(tb testing.TB, address string) storetest.Store
+}
 
-// onEach runs a test on each store.
-func onEach(t *testing.T, test func(t *testing.T, h storetest.Harness)) {
-	for name, start := range map[string]func(*testing.T) storetest.Harness{
-		"file": newFiles, "MariaDB": newMariaDB, "PostgreSQL": newPostgreSQL, "Redis": newRedis, "etcd": newEtcd, "ZooKeeper": newZooKeeper,
-	} {
+type addressFunc func(tb testing.TB, name string) string
+
+var kinds = map[string]kind{
+	"file": {startFiles, openFile}, "MariaDB": {startMariaDB, openMariaDB}, "PostgreSQL": {startPostgreSQL, openPostgreSQL},
+	"Redis": {startRedis, openRedis}, "etcd": {startEtcd, openEtcd}, "ZooKeeper": {startZooKeeper, openZooKeeper},
+}
+
+// onEach runs a test on each kind of store. The address that it passes on is for openAddress.
+func onEach(t *testing.T, test func(t *testing.T, h storetest.Harness, address addressFunc)) {
+	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, start(t))
+			h, address := k.start(t)
+			h.New = func(tb testing.TB, name string) storetest.Store { return k.open(tb, address(tb, name)) }
+			test(t, h, func(tb testing.TB, store string) string { return name + " " + address(tb, store) })
 		})
 	}
+}
+
+// openAddress returns another client of the store at an address of onEach.
+func openAddress(tb testing.TB, address string) storetest.Store {
+	name, address, _ := strings.Cut(address, " ")
+	return kinds[name].open(tb, address)
 }
 
 // A server can be killed and paused.
@@ -61,18 +79,19 @@ type server interface {
 }
 
 // harness returns a harness of a server behind a proxy. A failover may replace the server.
-func harness[S server](s *S, p *testserver.Proxy, open openFunc) storetest.Harness {
+func harness[S server](s *S, p *testserver.Proxy) storetest.Harness {
 	kill, start := func(testing.TB) { (*s).Kill() }, func(testing.TB) { (*s).Restart() }
 	pause, resume := func(testing.TB) { (*s).Pause() }, func(testing.TB) { (*s).Resume() }
 	return storetest.Harness{
-		New:   open,
 		Slots: assigntest.Faults{Kill: kill, Start: start, Pause: pause, Resume: resume, LoseRequests: p.LoseRequests, LoseReplies: p.LoseReplies},
 		Tags:  segmenttest.Harness{Faults: segmenttest.Faults{Kill: kill, Start: start, Pause: pause, Resume: resume, LoseReplies: p.LoseReplies}},
 	}
 }
 
-// newFiles returns stores in files. They have no server: who holds the locks stops them.
-func newFiles(t *testing.T) storetest.Harness {
+func openFile(_ testing.TB, path string) storetest.Store { return filestore.New(path) }
+
+// startFiles is for stores in files. They have no server: who holds the locks stops them.
+func startFiles(t *testing.T) (storetest.Harness, addressFunc) {
 	directory := t.TempDir()
 	var names []string // of the files of the store that was opened last
 	var locks []*lockedfile.File
@@ -91,27 +110,26 @@ func newFiles(t *testing.T) storetest.Harness {
 		}
 		locks = nil
 	}
-	return storetest.Harness{
-		New: func(_ testing.TB, name string) storetest.Store {
-			path := filepath.Join(directory, name)
-			names = []string{path, path + filestore.TagsSuffix}
-			return filestore.New(path)
-		},
+	h := storetest.Harness{
 		Slots: assigntest.Faults{Pause: pause, Resume: resume},
 		Tags:  segmenttest.Harness{Faults: segmenttest.Faults{Pause: pause, Resume: resume}},
 	}
+	return h, func(_ testing.TB, name string) string {
+		path := filepath.Join(directory, name)
+		names = []string{path, path + filestore.TagsSuffix}
+		return path
+	}
 }
 
-func newMariaDB(t *testing.T) storetest.Harness {
+func openMariaDB(tb testing.TB, dsn string) storetest.Store {
+	return sqlstore.New(mariadbtest.Open(tb, dsn))
+}
+
+func startMariaDB(t *testing.T) (storetest.Harness, addressFunc) {
 	s, id := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--log-slave-updates")...), 1
 	p := testserver.NewProxy(t, s.Address())
 	p.OneReply = true
-	h := harness(&s, p, func(tb testing.TB, name string) storetest.Store {
-		mariadbtest.Open(tb, s.DSN("root", "", "")).MustExec("CREATE DATABASE IF NOT EXISTS " + name)
-		dsn := s.DSN("root", "", name)
-		testserver.RunScript(tb, mariadbtest.Open(tb, dsn), ringuid.MySQLSchema())
-		return sqlstore.New(mariadbtest.Open(tb, strings.Replace(dsn, s.Address(), p.Address(), 1)))
-	})
+	h := harness(&s, p)
 	h.Slots.Start = func(testing.TB) {
 		s.Restart()
 		s.Admin().MustExec("SET GLOBAL read_only = 0") // it may be a replica that was promoted
@@ -128,20 +146,23 @@ func newMariaDB(t *testing.T) storetest.Harness {
 		s = replica
 		p.SetTarget(s.Address())
 	}
-	return h
+	return h, func(tb testing.TB, name string) string {
+		mariadbtest.Open(tb, s.DSN("root", "", "")).MustExec("CREATE DATABASE IF NOT EXISTS " + name)
+		dsn := s.DSN("root", "", name)
+		testserver.RunScript(tb, mariadbtest.Open(tb, dsn), ringuid.MySQLSchema())
+		return strings.Replace(dsn, s.Address(), p.Address(), 1)
+	}
 }
 
-func newPostgreSQL(t *testing.T) storetest.Harness {
+func openPostgreSQL(tb testing.TB, dsn string) storetest.Store {
+	return sqlstore.New(postgrestest.Open(tb, dsn))
+}
+
+func startPostgreSQL(t *testing.T) (storetest.Harness, addressFunc) {
 	s := postgrestest.Start(t)
 	p := testserver.NewProxy(t, s.Address())
 	p.OneReply = true
-	h := harness(&s, p, func(tb testing.TB, name string) storetest.Store {
-		dsn := s.DSN("postgres", "", "postgres") + "&search_path=" + name
-		admin := postgrestest.Open(tb, dsn)
-		admin.MustExec("CREATE SCHEMA IF NOT EXISTS " + name)
-		testserver.RunScript(tb, admin, ringuid.PostgreSQLSchema())
-		return sqlstore.New(postgrestest.Open(tb, strings.Replace(dsn, s.Address(), p.Address(), 1)))
-	})
+	h := harness(&s, p)
 	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
 		standby := s.Standby()
 		standby.Disconnect()
@@ -151,32 +172,50 @@ func newPostgreSQL(t *testing.T) storetest.Harness {
 		s = standby
 		p.SetTarget(s.Address())
 	}
-	return h
+	return h, func(tb testing.TB, name string) string {
+		dsn := s.DSN("postgres", "", "postgres") + "&search_path=" + name
+		admin := postgrestest.Open(tb, dsn)
+		admin.MustExec("CREATE SCHEMA IF NOT EXISTS " + name)
+		testserver.RunScript(tb, admin, ringuid.PostgreSQLSchema())
+		return strings.Replace(dsn, s.Address(), p.Address(), 1)
+	}
 }
 
-func newRedis(t *testing.T) storetest.Harness {
+// at returns addresses of a server that has stores by their names.
+func at(p *testserver.Proxy) addressFunc {
+	return func(_ testing.TB, name string) string { return p.Address() + " " + name }
+}
+
+func openRedis(tb testing.TB, address string) storetest.Store {
+	address, name, _ := strings.Cut(address, " ")
+	c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetryBackoff: 50 * time.Millisecond})
+	tb.Cleanup(func() { c.Close() })
+	return redisstore.New(c, redisstore.WithPool(name))
+}
+
+func startRedis(t *testing.T) (storetest.Harness, addressFunc) {
 	s := redistest.StartWithClock(t, "--appendfsync", "always")
 	p := testserver.NewProxy(t, s.Address())
-	h := harness(&s, p, func(tb testing.TB, name string) storetest.Store {
-		c := goredis.NewClient(&goredis.Options{Addr: p.Address(), MaxRetryBackoff: 50 * time.Millisecond})
-		tb.Cleanup(func() { c.Close() })
-		return redisstore.New(c, redisstore.WithPool(name))
-	})
+	h := harness(&s, p)
+	h.Slots.DelayWrites = p.DelayRequests
 	h.Slots.StepClock = func(_ testing.TB, d time.Duration) { s.SetClock(d) }
-	return h
+	return h, at(p)
 }
 
-func newEtcd(t *testing.T) storetest.Harness {
+func openEtcd(tb testing.TB, address string) storetest.Store {
+	address, name, _ := strings.Cut(address, " ")
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { c.Close() })
+	return etcdstore.New(c, etcdstore.WithPrefix("tests/"+name+"/"))
+}
+
+func startEtcd(t *testing.T) (storetest.Harness, addressFunc) {
 	s := etcdtest.Start(t)
 	p := testserver.NewProxy(t, s.Address())
-	return harness(&s, p, func(tb testing.TB, name string) storetest.Store {
-		c, err := clientv3.New(clientv3.Config{Endpoints: []string{p.Address()}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(func() { c.Close() })
-		return etcdstore.New(c, etcdstore.WithPrefix("tests/"+name+"/"))
-	})
+	return harness(&s, p), at(p)
 }
 
 // quiet logs nothing.
@@ -184,17 +223,20 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-func newZooKeeper(t *testing.T) storetest.Harness {
+func openZooKeeper(tb testing.TB, address string) storetest.Store {
+	address, name, _ := strings.Cut(address, " ")
+	c, _, err := zk.Connect([]string{address}, 4*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Close)
+	return zookeeperstore.New(c, zookeeperstore.WithPath("/tests/"+name))
+}
+
+func startZooKeeper(t *testing.T) (storetest.Harness, addressFunc) {
 	s := zookeepertest.StartWithClock(t)
 	p := testserver.NewProxy(t, s.Address())
-	h := harness(&s, p, func(tb testing.TB, name string) storetest.Store {
-		c, _, err := zk.Connect([]string{p.Address()}, 4*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup(c.Close)
-		return zookeeperstore.New(c, zookeeperstore.WithPath("/tests/"+name))
-	})
+	h := harness(&s, p)
 	h.Slots.StepClock = func(_ testing.TB, d time.Duration) { s.SetClock(d) }
-	return h
+	return h, at(p)
 }

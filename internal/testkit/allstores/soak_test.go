@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,8 +17,10 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/stores/storetest"
+	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -35,18 +38,25 @@ type soakResult struct {
 
 // A fleet on each store lives for a chosen time with random faults: UIDs, numbers, and each call of the stores are checked.
 func TestSoak(t *testing.T) {
+	if address := fleettest.ProcessAddress(); address != "" {
+		s := ledger.NewChild(os.Stdout).Client(openAddress(t, address), fleettest.ClockBound)
+		a := s.Assigner(fleettest.Assigner(s))
+		fleettest.RunProcess(s, 2*time.Second, 40*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
+			return fleettest.NewGenerator(ctx, a, cached)
+		})
+	}
 	if *soak == 0 {
 		testkit.Full(t, "make soak runs it for a chosen time")
 	}
 	var mu sync.Mutex
 	results := map[string]*soakResult{}
 	t.Run("stores", func(t *testing.T) {
-		onEach(t, func(t *testing.T, h storetest.Harness) {
+		onEach(t, func(t *testing.T, h storetest.Harness, address addressFunc) {
 			r := &soakResult{faults: map[string]int{}}
 			mu.Lock()
 			results[strings.TrimPrefix(t.Name(), "TestSoak/stores/")] = r
 			mu.Unlock()
-			s := &soaking{T: t, h: h, result: r}
+			s := &soaking{T: t, h: h, address: address, result: r}
 			for end := time.Now().Add(*soak); r.rounds == 0 || time.Now().Before(end) && !t.Failed(); r.rounds++ {
 				s.round()
 			}
@@ -70,7 +80,10 @@ func TestSoak(t *testing.T) {
 type soaking struct {
 	*testing.T
 	h         storetest.Harness
+	address   addressFunc
 	result    *soakResult
+	processes *fleettest.Processes
+	process   *testkit.Child    // one of two, which is killed
 	last      *fleettest.Fleet  // of the round before
 	takers    *takertest.Takers // which run, or nil
 	tag       *takertest.Takers // who used the tag last; nil: it does not exist yet
@@ -120,11 +133,16 @@ func (s *soaking) round() {
 		s.startTakers(t)
 		defer f.End() // before the stores are closed
 		defer s.watch(f)()
+		s.processes = fleettest.NewProcesses(f)
+		defer s.processes.KillAll()
+		s.processes.Start(t, s.address(t, soakStore))
+		s.process = s.processes.Start(t, s.address(t, soakStore))
 		f.WaitAllLeases(t, 6)
 		for end := time.Now().Add(roundTime); time.Now().Before(end); time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond) {
 			s.disturb(t)
 		}
 		f.WaitLeases(t, 4) // it recovers
+		s.processes.Wait(t, 10, 1)
 		if s.takers != nil {
 			s.takers.Wait(1)
 		}

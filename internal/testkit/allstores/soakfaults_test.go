@@ -32,6 +32,16 @@ func (s *soaking) disturb(t *testing.T) {
 	effect := ""
 	add("kill", f.Kill != nil, func() { f.Kill(t); wait(); f.Start(t) })
 	add("pause", f.Pause != nil, func() { f.Pause(t); wait(); f.Resume(t) })
+	add("kill of a process", true, func() {
+		s.processes.Kill(s.process)
+		s.process = s.processes.Start(t, s.address(t, soakStore))
+	})
+	add("pause of the processes", true, func() { s.processes.Pause(2); wait(); s.processes.Resume() })
+	add("delayed requests", f.DelayWrites != nil, func() {
+		deliver := f.DelayWrites(t, wait)
+		wait()
+		deliver()
+	})
 	add("lost requests", f.LoseRequests != nil, func() { f.LoseRequests(t, wait) })
 	add("lost replies", f.LoseReplies != nil, func() { f.LoseReplies(t, wait) })
 	add("failover that loses writes", f.LoseWrites != nil && s.failovers < maxFailovers, func() {
