@@ -1,12 +1,14 @@
 package uid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -284,40 +286,28 @@ func TestInvariant1DropUnderLoad(t *testing.T) {
 
 // takesOf returns a way of taking UIDs.
 func takesOf(g Generator, n int) func(context.Context) (ID, error) {
-	c, ok := g.(*Cached)
-	if !ok {
-		return func(ctx context.Context) (ID, error) { return g.NextContext(ctx) }
-	}
-	var block Block
-	local := c.Local()
+	c, isCached := g.(*Cached)
 	switch n % 5 {
 	case 0:
-		return local.NextContext
+		if isCached {
+			return c.Local().NextContext
+		}
 	case 1:
-		return func(ctx context.Context) (ID, error) {
-			for {
-				if id, ok := block.Next(); ok {
-					return id, nil
-				}
-				b, err := c.Claim(ctx, 10)
-				if err != nil {
-					return 0, err
-				}
-				block = b.Move()
-			}
+		if isCached {
+			return takesOfBlocks(c)
 		}
 	case 2:
 		return func(ctx context.Context) (ID, error) {
 			var ids [3]ID
-			_, err := c.NextNContext(ctx, ids[:])
-			return ids[0], err
+			_, err := g.NextNContext(ctx, ids[:])
+			return slices.MinFunc(ids[:], func(a, b ID) int { return cmp.Compare(g.Parse(a).WorkerID, g.Parse(b).WorkerID) }), err // of the oldest lease
 		}
 	case 3:
 		var next func() (ID, error, bool)
 		var stop func()
 		return func(ctx context.Context) (ID, error) {
 			if next == nil {
-				next, stop = iter.Pull2(c.All(ctx))
+				next, stop = iter.Pull2(g.All(ctx))
 			}
 			id, err, _ := next()
 			if err != nil {
@@ -327,7 +317,24 @@ func takesOf(g Generator, n int) func(context.Context) (ID, error) {
 			return id, err
 		}
 	}
-	return c.NextContext
+	return g.NextContext
+}
+
+// takesOfBlocks returns a function that takes UIDs from blocks of ten.
+func takesOfBlocks(c *Cached) func(context.Context) (ID, error) {
+	var block Block
+	return func(ctx context.Context) (ID, error) {
+		for {
+			if id, ok := block.Next(); ok {
+				return id, nil
+			}
+			b, err := c.Claim(ctx, 10)
+			if err != nil {
+				return 0, err
+			}
+			block = b.Move()
+		}
+	}
 }
 
 // Invariant 1: a copy of the process has extended a lease, and the generator rolls over to the next one before it extends that lease
