@@ -1,11 +1,12 @@
 // Package slotindex has what stores share that keep each slot as a record of its own, an index of the released slots, and one of the
-// names of holders: which slots answer a query, and what a write changes in the indexes. The indexes may be wrong.
+// names of holders: which slots answer a query, and what a write changes in the indexes. The indexes may
+// name slots that have changed, and lack some.
 package slotindex
 
 import "github.com/ringuid/ringuid/workerassign/recycled"
 
 const (
-	MaxFree = 8  // how many released slots are read at once: they are a random choice of all
+	MaxFree = 8  // how many released slots are read at once: they are a random choice of those that the index names
 	fewFree = 16 // how many free slots recycled asks for, unless it has lost a race
 )
 

@@ -137,7 +137,12 @@ func TestFileProcesses(t *testing.T) {
 					killAfter = 1 + rand.IntN(p.goroutines*p.takes/2)
 				}
 				mu.Unlock()
-				if p.run(killAfter) && killAfter == 0 {
+				switch ended := p.run(killAfter); {
+				case ended && killAfter > 0: // before it was killed
+					mu.Lock()
+					kills++
+					mu.Unlock()
+				case ended:
 					return
 				}
 			}

@@ -67,25 +67,41 @@ func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client recy
 		}
 		replaced := slot
 		slot = next(replaced, fmt.Sprint("token ", replaced.Revision+1))
-		l.attempted = slot.Revision
+		l.attempted = max(l.attempted, slot.Revision)
 		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
 		written, err := client.Write(ctx, recycled.Write{History: history, Slots: []recycled.Slot{slot}, Replaced: []recycled.Slot{replaced}})
+		cancel()
 		switch {
-		case err != nil: // it may have been made, but nobody else writes this slot; the server is killed, or stands still for a moment
-			if state, err := client.Read(ctx, recycled.Query{WorkerIDs: []int64{slot.WorkerID}}); err == nil && len(state.Slots) == 1 {
-				slot = state.Slots[0]
-			} else {
-				slot = replaced
+		case err != nil: // it may have been made; the server is killed, or stands still for a moment
+			found, ok := readUntil(killed, client, slot.WorkerID)
+			if !ok || diffSlot(found, replaced) != "" && diffSlot(found, slot) != "" {
+				return
 			}
+			slot = found
 		case !written:
-			cancel()
 			tb.Logf("Write of revision %d returned false, although nobody else writes the slot", slot.Revision)
 			return
 		default:
 			l.acknowledged = slot
 			count.Add(1)
 		}
+	}
+}
+
+// readUntil reads a slot again and again, until that succeeds or the server is killed.
+func readUntil(killed <-chan struct{}, client recycled.Store, workerID int64) (_ recycled.Slot, ok bool) {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
+		state, err := client.Read(ctx, recycled.Query{WorkerIDs: []int64{workerID}})
 		cancel()
+		if err == nil && len(state.Slots) == 1 {
+			return state.Slots[0], true
+		}
+		select {
+		case <-killed:
+			return recycled.Slot{}, false
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 

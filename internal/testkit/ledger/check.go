@@ -39,7 +39,7 @@ type checker struct {
 	reads  map[*Client][]*read   // in the order of their returns
 	wrote  map[any]time.Duration // the first call that wrote a record
 	tokens map[string]*write     // the try that had a token
-	began  map[string]string     // the token with which the lease began that has a token: a process may have several that begin at one time
+	began  map[string]string     // for each token that was tried: that of the write which began its lease
 	acked  map[string]time.Time  // the greatest until that was acknowledged of the lease that began with a token
 	under  map[string]term       // the pool's term under which slots of a history are leased, by Slot.History
 	floors map[term][]*write     // the writes of the pool's floor
@@ -156,8 +156,8 @@ func (c *checker) kept(l *Log) {
 	}
 }
 
-// write checks that a write was allowed, given one of the reads of its process that returned the records that it replaces. If none
-// allows it, what the last one of them lacks is reported.
+// write checks that a write was allowed, given one of the reads of its process that returned the records that it replaces, however old
+// that read is. If none allows it, what is wrong with the last one is reported.
 func (c *checker) write(w *write) {
 	var base *try
 	for _, r := range slices.Backward(c.reads[w.client]) {

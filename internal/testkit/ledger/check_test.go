@@ -587,7 +587,7 @@ func TestCheck(t *testing.T) {
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.UnixMicro()] = time.Hour }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[r.leases[1].NotBefore.UnixMicro()] = 0 }},
 		{"grants", "of which it had no lease", func(r *run) { r.a.Stamp(5, begin) }},
-		{"grants", "gave back (true", func(r *run) { r.leases[0].stamps[r.leases[0].used.UnixMicro()] = time.Hour }},
+		{"grants", "has given back (released: true", func(r *run) { r.leases[0].stamps[r.leases[0].used.UnixMicro()] = time.Hour }},
 	} {
 		r := newRun()
 		tt.change(r)

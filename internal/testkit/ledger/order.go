@@ -127,7 +127,7 @@ func (c *checker) stamps(l *lease) {
 		at := time.UnixMicro(unit)
 		granted := slices.ContainsFunc(l.granted, func(g grant) bool { return g.End <= when && at.Before(g.Until) })
 		if at.Before(l.NotBefore) || !granted || l.released && !at.Before(l.used) {
-			c.fail("grants", "process %d stamped %v with worker ID %d, which it was not granted then, or gave back (%v, %v)", l.client.number, at, l.WorkerID, l.released, l.used)
+			c.fail("grants", "process %d stamped %v with worker ID %d, which it was not granted then, or has given back (released: %v, used until %v)", l.client.number, at, l.WorkerID, l.released, l.used)
 		}
 	}
 }

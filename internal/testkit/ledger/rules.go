@@ -86,7 +86,7 @@ func (t *try) slot(old, s recycled.Slot) {
 	isOwn := old.Token != "" && before != nil && before.client == t.w.client && (before.Made || before.Unknown)
 	t.must(s.Revision == old.Revision+1, "R2", "the slot's revision becomes %d after %d", s.Revision, old.Revision)
 	t.must(!s.Until.Before(s.From), "R3", "until is before from")
-	t.must(old.Revision == 0 || !s.Written.Before(t.r.State.Now) && !s.Written.After(t.clock()), "R5", "the slot is written at %v by its record", s.Written)
+	t.must(!s.Written.Before(t.r.State.Now) && !s.Written.After(t.clock()), "R5", "the slot is written at %v by its record", s.Written)
 	switch {
 	case old.Revision == 0:
 		t.news++

@@ -142,7 +142,8 @@ type loadClient struct {
 }
 
 var (
-	// errRefused is the error of a connection that was not accepted.
+	// errRefused is the error of a connection that was not accepted, or that this process has left alone for a while, so that the server
+	// has closed it.
 	errRefused = errors.New("refused")
 
 	// errWasIdle is the error of a connection that was idle for a moment when the server closed it. The request was on its way.
@@ -171,7 +172,7 @@ func (c *loadClient) list(path string) ([]int64, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		switch isClosed := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(werr, syscall.EPIPE); {
 		// That no request that was accepted is among these is checked by the server's own count.
-		case isClosed && (fresh || wasSuspended): // the kernel had completed the connection, and the listener was closed before the server accepted it
+		case isClosed && (fresh || wasSuspended): // if it is fresh, the kernel had completed it, and the listener was closed before the server accepted it
 			return drop(errRefused)
 		case isClosed:
 			return drop(errWasIdle)
@@ -276,7 +277,8 @@ func TestRestartsUnderLoad(t *testing.T) {
 			if sum != answered.Load() {
 				t.Errorf("the servers have answered %d requests, and the clients have received %d answers", sum, answered.Load())
 			}
-			// Without draining, each client would lose a request in almost each round. With it, none that was not suspended.
+			// Without draining, each client would lose a request in almost each round. With it, only one that is suspended
+			// in the middle of a call.
 			if idle.Load() > int64(rounds)*loadClients/2 {
 				t.Errorf("%d requests were sent on connections that the server closed", idle.Load())
 			}

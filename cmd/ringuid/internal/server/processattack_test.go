@@ -118,7 +118,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		"1000 connections of HTTP2, refused":    thousand("/v1/uid?n=0"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := []string{"--store", filepath.Join(t.TempDir(), "workers"), "--listen", "127.0.0.1:0", "--drain", "0s", "--shutdown-timeout", "1ms"}
+			args := []string{"--store", filepath.Join(t.TempDir(), "workers"), "--listen", "127.0.0.1:0", "--drain", "0s", "--shutdown-timeout", "1ms",
+				"--header-timeout", "1m", "--read-timeout", "1m"} // these also bound handshakes of TLS, and no attack is slow to send
 			scheme := "http"
 			if strings.Contains(name, "HTTP2") {
 				scheme = "https"
