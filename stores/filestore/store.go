@@ -77,6 +77,11 @@ type Store struct {
 	last atomic.Pointer[decodedSlotFile] // so that content which has not changed is not decoded again
 }
 
+var (
+	_ recycled.Store  = (*Store)(nil)
+	_ segment.Creator = (*Store)(nil)
+)
+
 // decodedSlotFile is the content of a slot file. It does not change.
 type decodedSlotFile struct {
 	data    []byte

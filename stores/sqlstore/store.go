@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -144,6 +145,11 @@ type Store struct {
 	inspected  string    // the history of the server that durability was read from
 	expires    time.Time // when durability is to be read again
 }
+
+var (
+	_ recycled.Store  = (*Store)(nil)
+	_ segment.Creator = (*Store)(nil)
+)
 
 const (
 	durabilityLifetime = time.Minute // an operator may change settings while the server runs

@@ -24,7 +24,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// A Store keeps a pool of worker IDs, and tags.
+// A Store keeps a pool of worker IDs, and tags. A program may implement it, as recycled.Store and segment.Creator say.
 type Store interface {
 	recycled.Store
 	segment.Creator
