@@ -90,6 +90,8 @@ func testGenerators(t *assignerTest) {
 	skew := t.h.HostBound / 2
 	if t.h.HostBound == 0 {
 		skew = time.Hour
+		// A generator takes no slot before its own clock shows the end of the lease that had it: it must find another one for up to two hours.
+		t.h.Request.MaxWorkerID = max(t.h.Request.MaxWorkerID, 2*generators*each)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*t.h.Recovery)
 	defer cancel()
