@@ -16,11 +16,11 @@ import (
 func TestIdleDefaultKeepsItsLease(t *testing.T) {
 	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
-		for _, reserve := range []time.Duration{time.Second, 2 * time.Second} {
-			d := newDefault(t, newExpiringAssigner(false), smallOptions(t, WithReserveAhead(reserve))...)
-			time.Sleep(3 * time.Hour)
+		for idle, opts := range map[time.Duration][]any{3 * time.Hour: nil, time.Minute: {WithTimeUnit(10 * time.Millisecond), WithReserveAhead(100 * time.Millisecond)}} {
+			d := newDefault(t, newExpiringAssigner(false), smallOptions(t, opts...)...)
+			time.Sleep(idle)
 			if h, s := d.Health(), d.Stats(); !h.OK() || h.For <= 0 || s.LostLeases != 0 || s.WorkerID != 1 {
-				t.Errorf("%v reserved ahead, after three idle hours: %+v, worker ID %d, %d leases were lost", reserve, h, s.WorkerID, s.LostLeases)
+				t.Errorf("after %v: %+v, worker ID %d, %d leases were lost", idle, h, s.WorkerID, s.LostLeases)
 			}
 		}
 	})
