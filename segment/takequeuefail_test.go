@@ -1,8 +1,10 @@
 package segment
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -231,4 +233,26 @@ func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request that a source has failed is sent to the others, also if their places were taken before, and not to that source again.
+func TestEachSourceIsAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 2, 1)
+		busy := q.place(0)
+		var asked []int
+		source := func(n int, err error) Source {
+			return sourceFunc(func(context.Context, Request) (Range, error) {
+				asked = append(asked, n)
+				return Range{First: 1, Length: 10}, err
+			})
+		}
+		p := newTestProvider(t, source(0, nil))
+		p.sources = append(p.sources, &member{source: source(1, errDown), name: "source1"})
+		p.queue, p.demand = q.takeQueue, q.tag(testTag, 1)
+		time.AfterFunc(time.Second/2, func() { q.release(busy, callAnswered, nil) })
+		if r, _, err := p.take(t.Context(), 10); err != nil || r.Length != 10 || !slices.Equal(asked, []int{1, 0}) {
+			t.Errorf("take returned %+v, %v; the sources %v were asked; want 1 and then 0", r, err, asked)
+		}
+	})
 }
