@@ -149,11 +149,6 @@ func TestFileProcesses(t *testing.T) {
 		})
 	}
 	running.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	if kills > 0 {
-		t.Errorf("%d processes were not killed", kills)
-	}
 	for i, tag := range fileProcessTags {
 		numbers := p.seen[i].Len()
 		got, err := f.Take(t.Context(), segment.Request{Tag: tag})
