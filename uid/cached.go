@@ -54,14 +54,14 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 	c := &Cached{core: core, closing: newClosing()}
 	works := false
 	defer func() {
-		switch { // also if the clock panics
-		case works:
-		case c.runs == nil:
-			leases.Close(core.first, core.first.First())
-		default:
-			l := c.runs.current.Load()
-			leases.Close(l.held, l.used())
+		if works {
+			return
 		}
+		held := core.first // or, if the clock has not panicked before, the lease that the padding has left in use
+		if c.runs != nil {
+			held = c.runs.current.Load().held
+		}
+		leases.Close(held, held.First()) // no UID was handed out
 	}()
 	c.runs = newRunProvider(core)
 	// The first padding may start a task of the lease manager, so OnChange comes first. But the ring
@@ -224,5 +224,6 @@ func (c *Cached) endWork() error {
 	// After the ring, so that every block of the last generation was claimed before.
 	c.generation.Add(1)
 	l := c.runs.current.Load()
-	return errors.Join(err, c.leases.Close(l.held, l.usedAtClose(&c.ring, c.cfg.format.layout)))
+	reached, ok := c.ring.Reached()
+	return errors.Join(err, c.leases.Close(l.held, l.usedAtClose(reached, ok, c.cfg.format.layout)))
 }

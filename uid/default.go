@@ -229,10 +229,12 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 	}
 }
 
-// A step is what Next does, at a time, with a lease whose last UID is known.
+// A step is what Default.Next, or the provider of a Cached generator, does at a time with a lease whose last UID is known.
 type step struct {
-	kind      stepKind
-	unit      int64         // that is stamped, or waited for
+	kind stepKind
+	unit int64 // that is stamped, or waited for
+
+	// For Default.Next.
 	isNewUnit bool          // unit is the present one, and after that of the last UID
 	elapsed   time.Duration // the time that UIDs are stamped with, since the clock's start
 }
@@ -240,8 +242,8 @@ type step struct {
 type stepKind int
 
 const (
-	stamp        stepKind = iota // the next UID, which is of unit
-	waitForClock                 // the clock is behind unit, that of the last UID, and WithRollback says not to ride that out
+	stamp        stepKind = iota // the next UID, or run, which is of unit
+	waitForClock                 // unit is further ahead of the clock than WithRollback or the borrow limit allows
 	waitForUnit                  // the sequence of the unit before is used up
 	waitForLease                 // unit is not granted: the lease must be extended, or replaced
 )

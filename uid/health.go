@@ -88,34 +88,33 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	if ring.Fill > 0 {
 		return nil
 	}
-	held, layout := lease.held, p.cfg.format.layout
+	held := lease.held
 	now := p.clock.Unit()
-	unit := p.nextUnit(lease, now)
-	soon := now + lease.borrowLimit + 1 // the last unit that may be stamped when the next unit starts
+	s := p.stepAt(lease, now, lease.borrowLimit+1) // up to the last unit that may be stamped when the next unit starts
 	switch {
-	case unit > layout.MaxDelta():
-		return &timeExhaustedError{format: p.cfg.format, delta: unit}
-	case unit > soon && !lease.hasStamped():
+	case s.unit > p.cfg.format.layout.MaxDelta():
+		return &timeExhaustedError{format: p.cfg.format, delta: s.unit}
+	case s.kind == waitForClock && !lease.hasStamped():
 		return p.notBegun(held)
-	case unit > soon:
+	case s.kind == waitForClock:
 		return errAtLimit
 	}
 	var notYet *ringbuffer.NotYetError
 	if err := ring.LastError; err != nil && !errors.Is(err, ErrLease) && !errors.As(err, &notYet) {
 		return err // the padding failed for a reason that is none of the lease
 	}
-	if unit < held.Granted() {
+	if s.kind == stamp {
 		return nil
 	}
-	failed, err := p.leases.WhyNotGranted(held, unit)
+	failed, err := p.leases.WhyNotGranted(held, s.unit)
 	next := p.leases.Next()
 	switch {
-	case next != nil && next.First() > now+p.limitFor(next)+1 && unit <= now:
+	case next != nil && next.First() > now+p.limitFor(next)+1 && s.unit <= now:
 		if err != nil {
 			return fmt.Errorf("%w; until then: %w", p.notBegun(next), err)
 		}
 		return p.notBegun(next)
-	case err == nil || unit == now+1 && !failed:
+	case err == nil || s.unit == now+1 && !failed:
 		return nil
 	case next != nil && max(next.First(), now) < next.Granted():
 		return nil // it replaces the lease in use

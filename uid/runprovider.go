@@ -120,32 +120,52 @@ func (p *runProvider) until(unit int64) time.Duration {
 // NextRun returns the next run, for the time that readClock read last. It does not block, and calls
 // no user code.
 func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
-	now, l := p.nowUnit(), p.current.Load()
-	unit := p.nextUnit(l, now)
-	if unit > now+l.borrowLimit {
-		if err := p.onBorrowLimit(l, now, unit); err != nil {
+	for now := p.nowUnit(); ; { // again if the lease was changed
+		l := p.current.Load()
+		s := p.stepAt(l, now, l.borrowLimit)
+		if s.kind != waitForClock && (p.leases.Next() != nil || l.rollover && s.unit > now+l.prefetchLead && l.isWorthReplacing(now)) {
+			p.nextLease(l, now) // also extends the next lease, after a burst too; an error matters at the borrow limit
+		}
+		var err error
+		switch {
+		case s.kind == waitForClock:
+			err = p.onBorrowLimit(l, now, s.unit)
+		case s.unit > p.cfg.format.layout.MaxDelta():
+			err = &timeExhaustedError{format: p.cfg.format, delta: s.unit}
+		default:
+			err = p.leases.Extend(l.held, s.unit)
+			if s.kind == stamp { // an error matters at the end of the grant
+				return p.stamp(l, s.unit), nil
+			}
+			err = p.onGrantEnd(l, now, s.unit, err)
+		}
+		if err != nil {
 			return ringbuffer.Run{}, err
 		}
-		l = p.current.Load()
-		unit = max(l.stamped.Load()+1, now)
-	} else if p.leases.Next() != nil || l.rollover && unit > now+l.prefetchLead && l.isWorthReplacing(now) {
-		p.nextLease(l, now) // also extends the next lease, after a burst too; an error matters at the borrow limit
 	}
-	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
-	// and the time is checked here.
-	layout := p.cfg.format.layout
-	if unit > layout.MaxDelta() {
-		return ringbuffer.Run{}, &timeExhaustedError{format: p.cfg.format, delta: unit}
+}
+
+// stepAt returns what NextRun does if it is now, and up to ahead units ahead of that may be stamped. It changes nothing: Health calls
+// it, too. waitForClock is for a unit beyond the borrow limit, where NextRun may also change the lease.
+func (p *runProvider) stepAt(l *leaseInUse, now, ahead int64) step {
+	s := step{unit: max(l.stamped.Load()+1, now)}
+	if l.held.IsDropped() { // it has no next unit, so the generator does not wait for the clock
+		s.unit = now
 	}
-	if err := p.leases.Extend(l.held, unit); unit >= l.held.Granted() {
-		if err = p.onGrantEnd(l, now, unit, err); err != nil {
-			return ringbuffer.Run{}, err
-		}
-		l = p.current.Load()
-		unit = max(l.stamped.Load()+1, now)
+	switch {
+	case s.unit > now+ahead:
+		s.kind = waitForClock
+	case s.unit >= l.held.Granted():
+		s.kind = waitForLease
 	}
+	return s
+}
+
+// stamp returns the run of a unit of the lease in use. Invariant 5: the worker ID was checked when it was assigned, the run has all
+// sequence numbers, and no grant goes beyond the time bits.
+func (p *runProvider) stamp(l *leaseInUse, unit int64) ringbuffer.Run {
 	l.stamped.Store(unit)
-	first := p.spread.first(unit)
+	layout, first := p.cfg.format.layout, p.spread.first(unit)
 	run := ringbuffer.Run{
 		First:  layout.AllocateUnchecked(unit, l.held.WorkerID(), first),
 		Length: layout.MaxSequence() + 1 - first,
@@ -153,15 +173,7 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 	if run.First == 0 { // 0 is not a UID: UIDs are positive
 		run = ringbuffer.Run{First: 1, Length: run.Length - 1}
 	}
-	return run, nil
-}
-
-// nextUnit returns the next unit of a lease. If the lease was dropped, it has none, so the generator does not wait for the clock.
-func (p *runProvider) nextUnit(l *leaseInUse, now int64) int64 {
-	if l.held.IsDropped() {
-		return now
-	}
-	return max(l.stamped.Load()+1, now)
+	return run
 }
 
 // hasStamped reports whether a unit was stamped with the lease. If it begins so late that none was, the generator waits for it, and
@@ -232,12 +244,8 @@ func (p *runProvider) notBegun(h *leasing.HeldLease) error {
 func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) error {
 	wait := &ringbuffer.NotYetError{After: pollInterval, Reason: errNoGrantYet}
 	if unit > now {
+		// The lease manager wakes the padder when more is granted.
 		wait = &ringbuffer.NotYetError{After: p.until(unit), Reason: errClockBehind}
-		if at := l.held.WaitFor(); at > now { // no more time is granted before that
-			wait.After = min(wait.After, p.until(at))
-		} else if l.held.Granted() > now+1 { // more time may be granted before that
-			wait.After = min(wait.After, pollInterval)
-		}
 	}
 	// The lease is lost if it cannot be extended, or does not grant a unit that has started. If another
 	// lease is at hand, it is also replaced if it does not grant a unit that has not started.
@@ -287,12 +295,12 @@ func (p *runProvider) nextLease(l *leaseInUse, now int64) (*leasing.HeldLease, e
 // used returns the unit after the last one that was stamped with the lease.
 func (l *leaseInUse) used() int64 { return max(l.stamped.Load()+1, l.held.First()) }
 
-// usedAtClose returns the unit after the last one of the lease that takers have reached, when the ring is closed: that of the run
-// which Close has taken out of it. No UID of a later run is handed out any more, and the blocks are of this run or of earlier ones.
-// If that run is of a lease before, nothing of this one was reached.
-func (l *leaseInUse) usedAtClose(ring *ringbuffer.Ring, layout bitsalloc.Layout) int64 {
-	if first, ok := ring.Reached(); ok {
-		unit, workerID, _ := layout.Split(first)
+// usedAtClose returns the unit after the last one of the lease that takers have reached, when the ring is closed. reached and ok are
+// what Ring.Reached returns: the first UID of the run which Close has taken out of the ring. No UID of a later run is handed out any
+// more, and the blocks are of this run or of earlier ones. If that run is of a lease before, nothing of this one was reached.
+func (l *leaseInUse) usedAtClose(reached int64, ok bool, layout bitsalloc.Layout) int64 {
+	if ok {
+		unit, workerID, _ := layout.Split(reached)
 		if workerID == l.held.WorkerID() && unit >= l.held.First() {
 			return unit + 1
 		}

@@ -330,10 +330,16 @@ func (f *slotFleet) crash(h *slotHost) {
 	h.process = nil
 }
 
-// stop ends a process in order: it releases its leases.
+// stop ends a process in order: it releases its leases. The ring of a Cached generator may have runs that no taker has reached.
 func (f *slotFleet) stop(h *slotHost) {
 	p := h.process
 	f.record(h, "stops")
+	if p.runs != nil {
+		for n := f.rnd.IntN(4); n > 0; n-- {
+			p.runs.readClock()
+			p.runs.NextRun(f.ended)
+		}
+	}
 	p.runTasks(1 << 20)
 	f.end(h)
 	leases := p.core.leases
@@ -347,7 +353,7 @@ func (f *slotFleet) stop(h *slotHost) {
 		leases.Close(l.held, l.used())
 	} else {
 		l := p.runs.current.Load()
-		leases.Close(l.held, l.used())
+		leases.Close(l.held, l.usedAtClose(int64(p.last), p.last >= 0, f.format.layout))
 	}
 	h.process = nil
 }

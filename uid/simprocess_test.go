@@ -90,7 +90,8 @@ func (s *simulation) stop(h *simHost) {
 		p.runAllTasks()
 	}
 	l := p.runs.current.Load()
-	p.leases.Close(l.held, l.usedAtClose(p.ring, p.runs.cfg.format.layout))
+	reached, ok := p.ring.Reached()
+	p.leases.Close(l.held, l.usedAtClose(reached, ok, p.runs.cfg.format.layout))
 	h.process = nil
 }
 

@@ -111,10 +111,6 @@ func (h *HeldLease) IsRefused(unit int64) bool {
 // IsAskedBefore reports whether the task that extends the lease was started for a unit before the given one.
 func (h *HeldLease) IsAskedBefore(unit int64) bool { return h.asked.Load() < unit }
 
-// WaitFor returns the unit that the clock must reach before this lease, which is bounded, can grant the
-// unit that was requested last, if that has not started. 0 means that there is nothing to wait for.
-func (h *HeldLease) WaitFor() int64 { return h.lastGrant().waitFor }
-
 // MaxAhead returns how many units ahead of the clock may be stamped: limit, or fewer if the lease is
 // bounded. Then what is requested for the last of these units (see reserve) can be granted: the horizon
 // is at least the units ahead, 1.5 times what is reserved ahead of need, and one unit.
@@ -274,7 +270,7 @@ func (m *Manager) unitsRequested() int64 { return m.unitsAhead + (m.unitsAhead+1
 // awaitHorizon waits until a bounded lease can grant a unit that has not started, for a second at most,
 // because the clock may step forward. It returns false if asking for the unit would be useless still.
 func (h *HeldLease) awaitHorizon(ctx context.Context, unit, now int64) bool {
-	m, waitFor := h.manager, h.WaitFor()
+	m, waitFor := h.manager, h.lastGrant().waitFor
 	if unit <= now || now >= waitFor {
 		return true
 	}

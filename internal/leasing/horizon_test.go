@@ -96,9 +96,9 @@ func TestBoundedLeaseWaitsForTheClock(t *testing.T) {
 		t.Error(err)
 	}
 	m.runTasks()
-	if l.reserveCalls() != 2 || h.Granted() != startUnit+50 || h.Denied() || !h.IsRefused(unit) || h.IsRefused(unit-1) || h.WaitFor() != startUnit+11 || m.notified != 0 {
+	if l.reserveCalls() != 2 || h.Granted() != startUnit+50 || h.Denied() || !h.IsRefused(unit) || h.IsRefused(unit-1) || h.lastGrant().waitFor != startUnit+11 || m.notified != 0 {
 		t.Fatalf("%d calls of Reserve, granted up to unit %d, denied %v, refused %v, waits for unit %d, %d notifications; want 2, %d, false, true, %d, 0",
-			l.reserveCalls(), h.Granted(), h.Denied(), h.IsRefused(unit), h.WaitFor(), m.notified, startUnit+50, startUnit+11)
+			l.reserveCalls(), h.Granted(), h.Denied(), h.IsRefused(unit), h.lastGrant().waitFor, m.notified, startUnit+50, startUnit+11)
 	}
 	// Half a second before the unit that is waited for, the pause is shorter. It ends after the unit has begun.
 	m.clock.Advance(8500 * time.Millisecond)
@@ -118,9 +118,9 @@ func TestBoundedLeaseWaitsForTheClock(t *testing.T) {
 	if want := []time.Duration{time.Second, time.Second, 500*time.Millisecond + 1}; !slices.Equal(pauses, want) {
 		t.Errorf("the pauses are %v, want %v", pauses, want)
 	}
-	if l.reserveCalls() != 3 || h.Granted() != unit+2 || h.IsRefused(unit) || h.WaitFor() != 0 || m.notified != 1 {
+	if l.reserveCalls() != 3 || h.Granted() != unit+2 || h.IsRefused(unit) || h.lastGrant().waitFor != 0 || m.notified != 1 {
 		t.Errorf("%d calls of Reserve, granted up to unit %d, refused %v, waits for unit %d, %d notifications; want 3, %d, false, 0, 1",
-			l.reserveCalls(), h.Granted(), h.IsRefused(unit), h.WaitFor(), m.notified, unit+2)
+			l.reserveCalls(), h.Granted(), h.IsRefused(unit), h.lastGrant().waitFor, m.notified, unit+2)
 	}
 }
 
@@ -186,8 +186,8 @@ func TestBoundedLeaseIsNotAskedTooOften(t *testing.T) {
 			return base.Time(end), nil    // no more, as if the store's clock had stopped
 		}
 		m.Extend(h, end)
-		if m.runTasks(); h.WaitFor() != now+tt.wait {
-			t.Errorf("units of %v: the lease waits for %d units, want %d", tt.unit, h.WaitFor()-now, tt.wait)
+		if m.runTasks(); h.lastGrant().waitFor != now+tt.wait {
+			t.Errorf("units of %v: the lease waits for %d units, want %d", tt.unit, h.lastGrant().waitFor-now, tt.wait)
 		}
 	}
 }
