@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // backfillFormat returns options of a layout with few UIDs for each time unit.
@@ -186,7 +188,7 @@ func TestBackfillRefusesAssigners(t *testing.T) {
 	released := 0
 	last := &fakeLease{
 		id: 1, reserve: func(_ context.Context, until time.Time) (time.Time, error) { return until.Add(-1), nil },
-		release: func(context.Context) error { released++; return nil },
+		release: func(context.Context) error { released++; return errors.New("the store has no disk") },
 	}
 	ending.assign = func(context.Context, int64) (workerassign.Lease, error) { return last, nil }
 	file := filepath.Join(t.TempDir(), "static")
@@ -201,8 +203,12 @@ func TestBackfillRefusesAssigners(t *testing.T) {
 		case "worker ID 6":
 			a = workerassign.StaticFile(6, file)
 		}
-		if b, err := NewBackfill(t.Context(), a); b != nil || !errors.Is(err, want) || !strings.Contains(fmt.Sprint(err), what) {
+		b, err := NewBackfill(t.Context(), a)
+		if b != nil || !errors.Is(err, want) || !strings.Contains(fmt.Sprint(err), what) {
 			t.Errorf("%s: %v, %v", what, b, err)
+		}
+		if said := strings.HasSuffix(fmt.Sprint(err), "; its release failed: the store has no disk"); said != (a == ending) {
+			t.Errorf("%s: the error says that the release failed: %v: %v", what, said, err)
 		}
 	}
 	if released != 1 || late.released.Load() != 1 {
@@ -210,6 +216,10 @@ func TestBackfillRefusesAssigners(t *testing.T) {
 	}
 	if _, err := static.Assign(t.Context(), workerassign.Request{}); err != nil {
 		t.Errorf("the static worker ID is not free: %v", err)
+	}
+	slots := recycled.New(&slotConnection{memory: newSlotMemory()}, recycled.WithLogger(slog.New(slog.DiscardHandler)))
+	if b, err := NewBackfill(t.Context(), slots); b != nil || !errors.Is(err, ErrOption) {
+		t.Errorf("worker IDs that are used again: %v, %v", b, err)
 	}
 	ending.assign = func(context.Context, int64) (workerassign.Lease, error) { return nil, nil }
 	if _, err := NewBackfill(t.Context(), ending); !errors.Is(err, ErrLease) || !strings.Contains(err.Error(), "neither a lease nor an error") {
@@ -237,8 +247,9 @@ func TestBackfillOfWideLayout(t *testing.T) {
 // The library's assigners whose worker IDs are never used again are accepted, also behind Prefix and Divide.
 func TestBackfillAccepts(t *testing.T) {
 	file := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
-	seen := map[int64]bool{}
-	for _, a := range []workerassign.Assigner{file, workerassign.Prefix(file, 1, 1), workerassign.Divide(file, 2)} {
+	seen, greatest := map[int64]bool{}, &disposableAssigner{}
+	greatest.lastID.Store(1<<22 - 2)
+	for _, a := range []workerassign.Assigner{file, workerassign.Prefix(file, 1, 1), workerassign.Divide(file, 2), greatest} {
 		b, err := NewBackfill(t.Context(), a)
 		if err != nil {
 			t.Fatal(err)

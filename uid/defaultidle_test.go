@@ -26,6 +26,23 @@ func TestIdleDefaultKeepsItsLease(t *testing.T) {
 	})
 }
 
+// The lease of an idle Default generator is extended for the last unit of the time bits, too.
+func TestIdleDefaultIsExtendedForTheLastUnit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := []any{WithEpoch(bubbleEpoch), WithLayout(layout(t, 17, 20, 4)), WithReserveAhead(time.Second)}
+		last := mustFormat(t, opts...).End().Add(-time.Second)
+		time.Sleep(time.Until(last) - 500*time.Millisecond)
+		d := newDefault(t, workerassign.Static(5), opts...)
+		if st := d.Stats(); !st.LeaseUntil.Equal(last) {
+			t.Fatalf("control: in the unit before the last one, the lease ends at %v, want %v", st.LeaseUntil, last)
+		}
+		time.Sleep(time.Second)
+		if st := d.Stats(); st.LeaseBounded {
+			t.Errorf("in the last unit: the lease ends at %v, want no end before that of the time bits", st.LeaseUntil)
+		}
+	})
+}
+
 // An idle Default generator replaces a lease that is lost, as one that is used does.
 func TestIdleDefaultReplacesALostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -78,3 +78,24 @@ func TestHealthInTheLastUnitsOfTheFormat(t *testing.T) {
 		}
 	})
 }
+
+// While the store answers nothing, but no call has failed yet, a Default generator is OK up to the end of what is granted.
+func TestHealthOfDefaultWhileTheStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &hangingSource{}
+		d := newDefault(t, s, smallOptions(t, WithReserveAhead(4*time.Second))...)
+		s.hangs.Store(true)
+		until := d.Stats().LeaseUntil
+		time.Sleep(time.Until(until) - d.Format().Unit()/2)
+		for err := error(nil); err == nil; {
+			_, err = timedNext(t, d, 0) // up to the end of the sequence
+		}
+		if h := d.Health(); !h.OK() {
+			t.Errorf("in the last unit that is granted: %+v", h)
+		}
+		time.Sleep(d.Format().Unit())
+		if h := d.Health(); !errors.Is(h.Err, ErrLease) {
+			t.Errorf("after the grant: %+v; want ErrLease", h)
+		}
+	})
+}

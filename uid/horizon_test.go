@@ -129,7 +129,7 @@ func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 		level                   string // of the log record; "": there is none
 	}{
 		"default of Recycled":       {70 * time.Second, 30 * time.Second, 24 * time.Second, nil, true, ""},
-		"just enough":               {100 * time.Second, 30 * time.Second, 54 * time.Second, []any{WithMaxBorrow(54 * time.Second)}, true, ""},
+		"just enough":               {92 * time.Second, 30 * time.Second, 46 * time.Second, []any{WithMaxBorrow(46 * time.Second)}, true, ""},
 		"a greater limit is set":    {70 * time.Second, 30 * time.Second, 24 * time.Second, []any{WithMaxBorrow(25 * time.Second)}, true, "WARN"},
 		"twice the ring":            {54 * time.Second, 30 * time.Second, 8 * time.Second, nil, true, ""},
 		"less than twice the ring":  {53 * time.Second, 30 * time.Second, 7 * time.Second, nil, false, "WARN"},
