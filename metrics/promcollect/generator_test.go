@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/uid/percpu"
 	"github.com/ringuid/ringuid/workerassign"
@@ -170,23 +171,24 @@ func TestGeneratorNotOK(t *testing.T) {
 
 // Invalid arguments are errors of Register. Nothing is collected then.
 func TestInvalidCollectors(t *testing.T) {
-	g := newFake(t)
+	g, tags := newFake(t), newTags(t, segmenttest.NewMemory())
 	for name, c := range map[string]prometheus.Collector{
-		"nil":               NewGeneratorCollector(nil),
-		"nil Cached":        NewGeneratorCollector((*uid.Cached)(nil)),
-		"nil Default":       NewGeneratorCollector((*uid.Default)(nil)),
-		"nil percpu":        NewGeneratorCollector((*percpu.Generator)(nil)),
-		"zero Cached":       NewGeneratorCollector(new(uid.Cached)),
-		"nil option":        NewGeneratorCollector(g, nil),
-		"negative bound":    NewGeneratorCollector(g, WithMaxTags(-1)),
-		"label of the name": NewGeneratorCollector(g, WithLabels(prometheus.Labels{"generator": "x"})),
-		"label of a family": NewGeneratorCollector(g, WithLabels(prometheus.Labels{"trigger": "x"})),
-		"nil Sequence":      NewSequenceCollector(nil),
-		"nil Tags":          NewTagsCollector(nil),
-		"zero Tags":         NewTagsCollector(new(segment.Tags)),
-		"zero Sequence":     NewSequenceCollector(new(segment.Sequence)),
-		"zero Daily":        NewDailyCollector(new(segment.Daily)),
-		"nil Daily":         NewDailyCollector(nil),
+		"nil":                NewGeneratorCollector(nil),
+		"nil Cached":         NewGeneratorCollector((*uid.Cached)(nil)),
+		"nil Default":        NewGeneratorCollector((*uid.Default)(nil)),
+		"nil percpu":         NewGeneratorCollector((*percpu.Generator)(nil)),
+		"zero Cached":        NewGeneratorCollector(new(uid.Cached)),
+		"nil option":         NewGeneratorCollector(g, nil),
+		"negative bound":     NewTagsCollector(tags, WithMaxTags(-1)),
+		"nil option of Tags": NewTagsCollector(tags, nil),
+		"label of the name":  NewGeneratorCollector(g, WithLabels(prometheus.Labels{"generator": "x"})),
+		"label of a family":  NewGeneratorCollector(g, WithLabels(prometheus.Labels{"trigger": "x"})),
+		"nil Sequence":       NewSequenceCollector(nil),
+		"nil Tags":           NewTagsCollector(nil),
+		"zero Tags":          NewTagsCollector(new(segment.Tags)),
+		"zero Sequence":      NewSequenceCollector(new(segment.Sequence)),
+		"zero Daily":         NewDailyCollector(new(segment.Daily)),
+		"nil Daily":          NewDailyCollector(nil),
 	} {
 		if err := prometheus.NewRegistry().Register(c); !errors.Is(err, ErrOption) {
 			t.Errorf("%s: Register() = %v, want ErrOption", name, err)

@@ -14,11 +14,22 @@ var ErrOption = errors.New("promcollect: invalid option")
 
 // An Option sets one property of a collector. A collector with an invalid option has no metrics: Register of a
 // registry returns an error that wraps ErrOption, and MustRegister panics.
-type Option interface{ apply(*config) }
+type Option interface {
+	TagsOption
+	apply(*config)
+}
+
+// A TagsOption sets one property of a collector of NewTagsCollector, as an Option does for all collectors.
+type TagsOption interface{ applyTags(*config) }
 
 type option func(*config)
 
-func (o option) apply(c *config) { o(c) }
+func (o option) apply(c *config)     { o(c) }
+func (o option) applyTags(c *config) { o(c) }
+
+type tagsOption func(*config)
+
+func (o tagsOption) applyTags(c *config) { o(c) }
 
 type config struct {
 	name    string
@@ -32,8 +43,7 @@ func (c *config) fail(format string, args ...any) {
 }
 
 // newConfig returns the configuration of the options.
-func newConfig(opts []Option) config {
-	c := config{maxTags: 100}
+func newConfig(opts []Option) (c config) {
 	options.Apply(opts, func(opt Option) { opt.apply(&c) }, c.fail)
 	return c
 }
@@ -54,9 +64,9 @@ func WithLabels(labels prometheus.Labels) Option {
 
 // WithMaxTags limits how many tags of a segment.Tags have metrics of their own: 0 or more. The default is 100. The tags
 // beyond it are added up in metrics whose label tag is empty. Tags are chosen by when they were first seen, and a tag keeps
-// its metrics as long as it is in memory. The option has no effect on other collectors.
-func WithMaxTags(n int) Option {
-	return option(func(c *config) {
+// its metrics as long as it is in memory.
+func WithMaxTags(n int) TagsOption {
+	return tagsOption(func(c *config) {
 		options.Set(&c.maxTags, n, n >= 0, c.fail, "the greatest number of tags is %d; must be at least 0", n)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -17,8 +18,9 @@ import (
 // the shortest time that numbers last (of those that fail, if any does), and whether all are OK. The state of a source, for
 // which there is one metric for all tags, has an empty tag, too. A tag that was dropped because it was idle has no metrics
 // until it is used again, and its counters begin at 0 then, as after a restart. Otherwise it is like NewSequenceCollector.
-func NewTagsCollector(tags *segment.Tags, opts ...Option) prometheus.Collector {
-	c := newConfig(opts)
+func NewTagsCollector(tags *segment.Tags, opts ...TagsOption) prometheus.Collector {
+	c := config{maxTags: 100}
+	options.Apply(opts, func(opt TagsOption) { opt.applyTags(&c) }, c.fail)
 	families, ofTags := sequenceFamilies()
 	r := &tagsReader{tags: tags, max: c.maxTags, own: map[string]bool{}, seen: map[string]sequenceCounters{}}
 	check := func() error {
