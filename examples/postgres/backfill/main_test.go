@@ -53,6 +53,9 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime, never string) {
 		t.Fatal(err)
 	}
 	var first struct{ ID, UID int64 } // by the names in lower case
+	other := db.MustBegin()           // the program waits for the row that it locks, and is stopped there
+	defer other.Rollback()
+	other.MustExec(fmt.Sprintf("UPDATE orders SET uid = NULL WHERE id = %d", rowCount/2))
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- run(ctx, io.Discard, driver, dsn, 100, format) }()
@@ -60,7 +63,10 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime, never string) {
 		return db.Get(&first, "SELECT id, uid FROM orders WHERE uid IS NOT NULL LIMIT 1") == nil
 	})
 	cancel()
-	if err := <-stopped; err != nil && !errors.Is(err, context.Canceled) {
+	if err := <-stopped; !errors.Is(err, context.Canceled) {
+		t.Fatalf("the program that was stopped returned %v", err)
+	}
+	if err := other.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
@@ -93,7 +99,7 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime, never string) {
 		}
 		seen[id], workers[p.WorkerID] = true, true
 	}
-	if err := rows.Err(); err != nil || int64(len(seen)) != rowCount || len(workers) < 2 && !strings.Contains(out.String(), "\n0 rows") {
+	if err := rows.Err(); err != nil || int64(len(seen)) != rowCount || len(workers) < 2 {
 		t.Errorf("%d rows with UIDs of %d worker IDs, %v; want %d of both starts", len(seen), len(workers), err, rowCount)
 	}
 }
