@@ -48,7 +48,7 @@ var dialects = map[string]dialect{
 		id:       "bigint", instant: "timestamptz", base62: "text",
 	},
 	"sqlite": {
-		title: "SQLite; times are texts in UTC with microseconds, but 'now' has milliseconds",
+		title: "SQLite; times are texts in UTC with microseconds, up to 9999-12-31 23:59:59.999, but 'now' has milliseconds",
 		quote: "`", shift: "(%s >> %d)", mask: "(%s & %d)", // a name in "…" would be a text if there is no such column
 		time: "(strftime('%%Y-%%m-%%d %%H:%%M:%%S', %[3]d + %[2]s / 1000000, 'unixepoch') || printf('.%%06d', %[2]s %% 1000000))",
 		// SQLite rounds a time to milliseconds, so the fraction of the second, f, is from the text.
