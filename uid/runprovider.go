@@ -243,9 +243,8 @@ func (p *runProvider) notBegun(h *leasing.HeldLease) error {
 // wait for.
 func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) error {
 	wait := &ringbuffer.NotYetError{After: pollInterval, Reason: errNoGrantYet}
-	if unit > now {
-		// The lease manager wakes the padder when more is granted.
-		wait = &ringbuffer.NotYetError{After: p.until(unit), Reason: errClockBehind}
+	if unit > now { // UID time may go on before that unit starts: if a try fails or is refused, the lease manager wakes nobody
+		wait.After, wait.Reason = min(wait.After, p.until(unit)), errClockBehind
 	}
 	// The lease is lost if it cannot be extended, or does not grant a unit that has started. If another
 	// lease is at hand, it is also replaced if it does not grant a unit that has not started.
