@@ -32,10 +32,15 @@ type DisposableOption interface{ applyDisposable(*disposableConfig) }
 // ErrOption.
 type FileOption interface{ applyFile(*fileConfig) }
 
-// An Option configures any assigner of this package that has options.
-type Option interface {
+// A TimeoutOption configures a Disposable or a File, which wait for others.
+type TimeoutOption interface {
 	DisposableOption
 	FileOption
+}
+
+// An Option configures any assigner of this package that has options.
+type Option interface {
+	TimeoutOption
 	StaticFileOption
 }
 
@@ -59,10 +64,13 @@ func (c *config) setError(format string, args ...any) {
 	options.SetError(&c.err, ErrOption, format, args...)
 }
 
-type option func(*config)
+type timeoutOption func(*config)
 
-func (o option) applyDisposable(c *disposableConfig) { o(&c.config) }
-func (o option) applyFile(c *fileConfig)             { o(&c.config) }
+func (o timeoutOption) applyDisposable(c *disposableConfig) { o(&c.config) }
+func (o timeoutOption) applyFile(c *fileConfig)             { o(&c.config) }
+
+// An option is a timeoutOption that StaticFile has, too.
+type option struct{ timeoutOption }
 
 type disposableOption func(*disposableConfig)
 
@@ -77,15 +85,15 @@ func WithServerName(name string) DisposableOption {
 
 // WithTimeout bounds Assign if its context has no deadline. It must be greater than 0. The default is
 // DefaultTimeout.
-func WithTimeout(d time.Duration) Option {
-	return option(func(c *config) { options.SetTimeout(&c.timeout, d, c.setError) })
+func WithTimeout(d time.Duration) TimeoutOption {
+	return timeoutOption(func(c *config) { options.SetTimeout(&c.timeout, d, c.setError) })
 }
 
 // WithLogger sets the logger of the assigner. The assigner logs failed attempts, waits that take
 // longer than a second, and server settings with which worker IDs can be lost. The default is the
 // generator's logger (Request.Logger), or slog.Default() if there is none.
 func WithLogger(l *slog.Logger) Option {
-	return option(func(c *config) { options.SetLogger(&c.logger, l, c.setError) })
+	return option{func(c *config) { options.SetLogger(&c.logger, l, c.setError) }}
 }
 
 // WithTable sets the name of the table: "table" or "database.table", or "schema.table" on PostgreSQL. The

@@ -28,7 +28,7 @@ type staticFileOption func(*staticFileConfig)
 
 func (o staticFileOption) applyStaticFile(c *staticFileConfig) { o(c) }
 
-func (o option) applyStaticFile(c *staticFileConfig) { o(&c.config) }
+func (o option) applyStaticFile(c *staticFileConfig) { o.timeoutOption(&c.config) }
 
 // WithFileHorizon sets how far beyond the generator's clock StaticFile grants time. It must be greater than
 // 0. The default is DefaultHorizon. For full borrowing it must be at least the sum of the generator's borrow
