@@ -260,7 +260,6 @@ func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) erro
 			p.log.lost(next, p.now(), p.changes.Load(), err)
 			return nil
 		}
-		wait.After = min(wait.After, pollInterval)
 		if next := p.leases.Next(); next != nil && unit <= now {
 			if first := l.firstUnitOf(next, now); first > now+p.limitFor(next) {
 				wait.After, wait.Reason = p.until(first-p.limitFor(next)), p.notBegun(next)
