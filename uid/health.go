@@ -29,8 +29,9 @@ type Health struct {
 	// greater load uses up the grant earlier. It is the zero time if the generator is not OK.
 	Until time.Time
 
-	// For is how long UIDs last if the store fails now, at up to the layout's rate: the time up to Until by the generator's clock, at least 0. It is
-	// less than a time unit for leases that grant nothing in advance, as those of workerassign.Static.
+	// For is how long UIDs last if the store fails now, at up to the layout's rate: the time up to Until by the
+	// generator's clock, at least 0. It is less than a time unit for leases that grant nothing in advance, as those of
+	// workerassign.Static.
 	For time.Duration
 
 	// Bounded reports whether Until is the end of a grant. If it is false, as for the leases of
