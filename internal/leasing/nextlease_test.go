@@ -57,8 +57,21 @@ func TestReadyTakesTheNextLease(t *testing.T) {
 	}
 }
 
-// However callers and the task that takes the next lease meet, one lease is taken: nobody would use or release a second one.
+// However callers and the task that takes the next lease meet, one lease is taken: nobody would use or release a second one. So whether
+// there is one is asked while the task can neither start nor end.
 func TestNextLeaseIsTakenOnce(t *testing.T) {
+	one := newTestManager(t, 31)
+	group, asked := one.currentGroup(), false
+	one.prepareUnless(group, func() bool {
+		if asked = true; group.assigning.mu.TryLock() {
+			group.assigning.mu.Unlock()
+			t.Error("the task can take a lease between the question whether there is one and its start")
+		}
+		return true
+	})
+	if !asked {
+		t.Error("nobody has asked whether there is a next lease")
+	}
 	for range testkit.Size(1000, 3000) {
 		m := newTestManager(t, 31)
 		m.SetHooks(Hooks{}) // goroutines
