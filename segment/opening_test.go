@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -28,4 +29,38 @@ func TestAwaitAtClose(t *testing.T) {
 		}
 		b.close()
 	}
+}
+
+// A tag is dropped just before a call begins to wait for it: the call gets a number of the Sequence that is opened for it.
+func TestTagsDroppedBeforeACallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		tags, err := NewTags(src, WithLogger(discardLogger()), WithMaxWait(time.Minute), WithIdle(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tags.Close()
+		s, err := tags.sequence(t.Context(), testTag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.fail(hang)
+		waits := make(chan error, 1)
+		go func() {
+			for {
+				if _, err := tags.Next(testTag); err != nil || s.closed.Load() {
+					waits <- err
+					return
+				}
+			}
+		}()
+		synctest.Wait() // all numbers in memory are used up
+		src.fail(nil)
+		e, _ := tags.tags.Load(testTag)
+		e.(*tagEntry).seq.Store(nil) // as dropIfIdle does
+		s.Close()
+		if err := <-waits; err != nil {
+			t.Errorf("Next() = %v", err)
+		}
+	})
 }
