@@ -36,7 +36,7 @@ func (g *generator) isStrict() bool { return g.assigner == setup.StrictClock }
 
 // isRefused reports whether Renew must be refused, because the assigner's state is copied too.
 func (g *generator) isRefused() bool {
-	return g.assigner != "NewDisposable" && g.assigner != "recycled.New" && !g.isStrict()
+	return slices.Contains([]string{"recycled.Saved", "filestore.New", "NewFile", "StaticFile", "Static"}, g.assigner)
 }
 
 // enough is how many UIDs show something.

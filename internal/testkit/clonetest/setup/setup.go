@@ -2,6 +2,7 @@
 package setup
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"iter"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -42,8 +44,8 @@ func Recycled(db *sql.DB) *recycled.Assigner {
 	return recycled.New(sqlstore.New(db), append(PoolOptions(), recycled.WithClockBound(time.Hour))...)
 }
 
-// Assigners yields the name of each assigner, and a function that creates one for the generator with a number. The files are in a
-// directory.
+// Assigners yields the name of each assigner, and a function that creates one for the generator with a number. Prefix and Divide are those
+// of NewDisposable. The files are in a directory, in which Assigners creates a pool.
 func (s Setup) Assigners(directory string) (iter.Seq2[string, func(number int) workerassign.Assigner], error) {
 	db, err := open(s.DSN)
 	if err != nil {
@@ -54,13 +56,20 @@ func (s Setup) Assigners(directory string) (iter.Seq2[string, func(number int) w
 		return nil, err
 	}
 	path := func(name string, number int) string { return filepath.Join(directory, fmt.Sprint(name, number)) }
+	files := filestore.New(path("pool", 0))
+	if err := recycled.CreatePool(context.Background(), files, PoolOptions()...); err != nil {
+		return nil, err
+	}
 	return func(yield func(string, func(int) workerassign.Assigner) bool) {
 		_ = yield("NewDisposable", func(int) workerassign.Assigner { return workerassign.NewDisposable(db) }) &&
+			yield("Prefix", func(int) workerassign.Assigner { return workerassign.Prefix(workerassign.NewDisposable(db), 1, 1) }) &&
+			yield("Divide", func(int) workerassign.Assigner { return workerassign.Divide(workerassign.NewDisposable(db), 2) }) &&
 			yield("recycled.New", func(int) workerassign.Assigner { return Recycled(db) }) &&
 			yield(StrictClock, func(int) workerassign.Assigner { return recycled.New(sqlstore.New(db), PoolOptions()...) }) &&
 			yield("recycled.Saved", func(n int) workerassign.Assigner {
 				return recycled.Saved(Recycled(savedDB), path("saved", n), recycled.WithSpan(Span))
 			}) &&
+			yield("filestore.New", func(int) workerassign.Assigner { return recycled.New(files, PoolOptions()...) }) &&
 			yield("NewFile", func(int) workerassign.Assigner { return workerassign.NewFile(path("counter", 0)) }) &&
 			yield("StaticFile", func(n int) workerassign.Assigner {
 				return workerassign.StaticFile(int64(n), path("static", n), workerassign.WithNewFile())
