@@ -66,6 +66,30 @@ func TestGrantEndsAheadOfTheClock(t *testing.T) {
 	}
 }
 
+// At the borrow limit, while the assigner hangs, UIDs are generated at the layout's rate, also with units that are shorter than the pauses
+// of the padder.
+func TestBorrowLimitWhileAssignHangs(t *testing.T) {
+	for _, policy := range []TakePolicy{CallerPads, Wait} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &fakeAssigner{assign: func(ctx context.Context, n int64) (workerassign.Lease, error) {
+				if n > 1 {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return &fakeLease{id: n}, nil
+			}}
+			c := newCached(t, a, smallOptions(t, WithLayout(layout(t, 41, 18, 4)), WithTimeUnit(time.Millisecond), WithBoostPower(0),
+				WithMaxBorrow(20*time.Millisecond), WithTakePolicy(policy))...)
+			for begin := time.Now(); time.Since(begin) < time.Second; {
+				start := time.Now()
+				if next(t, c); time.Since(start) > 2*time.Millisecond {
+					t.Fatalf("%v: Next took %v", policy, time.Since(start))
+				}
+			}
+		})
+	}
+}
+
 // slowAssigner is an assigner whose leases need time for Reserve.
 type slowAssigner struct{ workerassign.Assigner }
 

@@ -217,7 +217,7 @@ func (p *runProvider) onBorrowLimit(l *leaseInUse, now, unit int64) error {
 		if err != nil && !bounded && !errors.Is(err, workerassign.ErrInUse) {
 			return err
 		}
-		wait.After, wait.Reason = pollInterval, errNoLeaseYet
+		wait.After, wait.Reason = min(wait.After, pollInterval), errNoLeaseYet
 		if err != nil {
 			wait.Reason = err
 		}
