@@ -35,15 +35,7 @@ func TestAwaitAtClose(t *testing.T) {
 func TestTagsDroppedBeforeACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newMemorySource(10)
-		tags, err := NewTags(src, WithLogger(discardLogger()), WithMaxWait(time.Minute), WithIdle(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tags.Close()
-		s, err := tags.sequence(t.Context(), testTag)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tags, s := newTestTags(t, src, WithMaxWait(time.Minute), WithIdle(time.Hour))
 		src.fail(hang)
 		waits := make(chan error, 1)
 		go func() {

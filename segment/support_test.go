@@ -164,3 +164,18 @@ func take(tb testing.TB, s *Sequence, seen *uniq.Writer, n int) int64 {
 	}
 	return last
 }
+
+// newTestTags returns a Tags that is closed at the end of the test, and the Sequence of testTag, which is open.
+func newTestTags(tb testing.TB, src Source, opts ...TagsOption) (*Tags, *Sequence) {
+	tb.Helper()
+	tags, err := NewTags(src, append([]TagsOption{WithLogger(discardLogger())}, opts...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { tags.Close() })
+	s, err := tags.sequence(tb.Context(), testTag)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return tags, s
+}

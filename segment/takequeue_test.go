@@ -373,18 +373,11 @@ func TestTakeQueueForgetsCalls(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		tags, err := NewTags(src, WithLogger(discardLogger()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tags.Close()
-		s, err := tags.sequence(t.Context(), testTag)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, s := newTestTags(t, src)
 		hangs.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
+		var err error
 		for err == nil {
 			_, err = s.NextContext(ctx)
 		}
