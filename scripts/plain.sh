@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 names='.*'
+limit=60m
 if [ -z "${RINGUID_FULL-}" ]; then # a mark in the function testX is for TestX
 	names=$(awk '
 		FNR == 1 { name = ""; only = 0 }
@@ -13,10 +14,11 @@ if [ -z "${RINGUID_FULL-}" ]; then # a mark in the function testX is for TestX
 		/^func Test/ && (only || /Invariant3/) || name ~ /^Test/ && /testkit\.(WithoutRace|Race)|(numberOfSeeds|capacitiesOfTests|manyTags)\(/ { print name }
 	' uid/*_test.go segment/*_test.go | sort -u | paste -sd '|' -)
 	[ -n "$names" ] || exit 1
+	limit=15m
 fi
 step "tests without the race detector"
-go test -vet=off -count=1 -timeout 60m -run "^($names)\$" ./uid ./segment
-go test -vet=off -count=1 -timeout 60m ./ringbuffer ./uid/opaque ./uid/percpu ./workerassign/recycled # percpu has other code with the race detector
+go test -vet=off -count=1 -timeout "$limit" -run "^($names)\$" ./uid ./segment
+go test -vet=off -count=1 -timeout "$limit" ./ringbuffer ./uid/opaque ./uid/percpu ./workerassign/recycled # percpu has other code with the race detector
 
 [ -n "${RINGUID_FULL-}" ] || exit 0
 step "the portable implementation of percpu"

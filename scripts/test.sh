@@ -4,12 +4,14 @@
 . "$(dirname "$0")/lib.sh"
 
 packages=3 # at the same time
+limit=15m  # a package that takes longer hangs: go test prints what its goroutines wait for
 session=   # a command that runs another one in a session of its own
 case ${1:-usual} in
 usual) ;;
 full)
 	export RINGUID_FULL=1 # package testkit reads it
 	packages=1
+	limit=2h
 	session=$(command -v setsid && echo --wait) || true
 	;;
 *)
@@ -141,7 +143,7 @@ gotest() (
 	step "go test $* in $directory"
 	cd "$directory"
 	status=0
-	$session go test -vet=off -p "$packages" -count=1 -timeout 2h "$@" || status=$?
+	$session go test -vet=off -p "$packages" -count=1 -timeout "$limit" "$@" || status=$?
 	took $((SECONDS - began)) "  go test in $directory"
 	exit "$status"
 )
