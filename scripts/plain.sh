@@ -14,7 +14,7 @@ if [ -z "${RINGUID_FULL-}" ]; then # a mark in the function testX is for TestX
 		/^func Test/ && (only || /Invariant3/) || name ~ /^Test/ && /testkit\.(WithoutRace|Race)|(numberOfSeeds|capacitiesOfTests|manyTags)\(/ { print name }
 	' uid/*_test.go segment/*_test.go | sort -u | paste -sd '|' -)
 	[ -n "$names" ] || exit 1
-	limit=15m
+	limit=20m
 fi
 step "tests without the race detector"
 go test -vet=off -count=1 -timeout "$limit" -run "^($names)\$" ./uid ./segment

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 packages=3 # at the same time
-limit=15m  # a package that takes longer hangs: go test prints what its goroutines wait for
+limit=20m  # a package that takes longer hangs: go test prints what its goroutines wait for
 session=   # a command that runs another one in a session of its own
 case ${1:-usual} in
 usual) ;;
@@ -89,6 +89,7 @@ took() { printf '%5d s  %s\n' "$1" "$2" >>"$run/times"; }
 finish() {
 	status=$?
 	trap - EXIT
+	trap '' INT TERM HUP # a process group and make may both send it
 	for part in $(jobs -pr); do # with all that it has started: it would start something else when that ends
 		kill -KILL -- "-$part" || true
 	done 2>/dev/null

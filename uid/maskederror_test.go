@@ -102,7 +102,8 @@ func TestMaskedCauseOfContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(fmt.Errorf("another generator: %w: %w", ErrClosed, cause))
 	for _, mode := range modes {
-		g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fakeclock.New(noon)), WithLayout(layout(t, 28, 20, 6)), WithBoostPower(0))
+		g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fakeclock.New(noon)), WithLayout(layout(t, 28, 20, 6)), WithBoostPower(0),
+			WithMaxBorrow(0), WithRollover(false))
 		if err != nil {
 			t.Fatal(err)
 		}

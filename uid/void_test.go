@@ -357,8 +357,9 @@ func TestInvariant1ReplacedLeaseIsVoid(t *testing.T) {
 		}
 		taken := 0
 		for c.Stats().WorkerID == first {
-			if id, err := c.Next(); err != nil || c.Parse(id).WorkerID != first {
-				t.Fatalf("Next() = %v, %v, want worker ID %d", c.Parse(id), err, first)
+			id, err := c.Next()
+			if w := c.Parse(id).WorkerID; err != nil || w == first+1 { // a third lease may be in use when Next returns
+				t.Fatalf("Next() = %v, %v, want worker ID %d, or one after %d", c.Parse(id), err, first, first+1)
 			}
 			taken++
 			synctest.Wait()

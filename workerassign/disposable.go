@@ -59,7 +59,8 @@ const (
 
 // NewDisposable returns an assigner that uses a table of db, which is a *sql.DB or *sqlx.DB. For MySQL,
 // MariaDB and TiDB, open it with go-sql-driver/mysql; for PostgreSQL, with jackc/pgx (package stdlib) or
-// lib/pq. These drivers show the kind of the server. If db has another driver, for example one that wraps
+// lib/pq. Prefer pgx: a call of lib/pq may not end with its context while the network loses all packets, or while a commit waits for a
+// synchronous standby. These drivers show the kind of the server. If db has another driver, for example one that wraps
 // them, the first Assign finds out: PostgreSQL refuses MySQL's statement, once. NewDisposable does not
 // access the database. The caller closes db. Invalid arguments are reported by Assign.
 //

@@ -110,6 +110,11 @@ func testInterrupt(t *testing.T, program string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	stop := time.AfterFunc(5*time.Minute, func() {
+		cmd.Process.Kill()
+		listener.Close()
+	})
+	defer stop.Stop()
 	defer cmd.Process.Kill()
 	conn, err := listener.Accept() // it waits now
 	if err != nil {
@@ -122,8 +127,6 @@ func testInterrupt(t *testing.T, program string) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	stop := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
-	defer stop.Stop()
 	cmd.Wait()
 	if status := cmd.ProcessState.ExitCode(); status != 130 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)

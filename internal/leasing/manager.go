@@ -338,6 +338,9 @@ func (m *Manager) AwaitTaken(ctx context.Context) error {
 		if err := m.prepareUnless(g, g.taken.Load); err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("uid: gave up waiting for another lease, which is still being taken: %w", m.cfg.Mask(errmask.Ended(ctx)))
+		}
 		if g.taken.Load() {
 			return nil
 		}
@@ -345,7 +348,6 @@ func (m *Manager) AwaitTaken(ctx context.Context) error {
 		case <-tried:
 		case <-g.ctx.Done(): // dropped again
 		case <-ctx.Done():
-			return fmt.Errorf("uid: gave up waiting for another lease, which is still being taken: %w", m.cfg.Mask(errmask.Ended(ctx)))
 		}
 	}
 }

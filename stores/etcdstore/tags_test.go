@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
 	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
@@ -109,12 +110,16 @@ func TestTagBlocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() {
-		_, err := s.Take(t.Context(), segment.Request{Tag: "blocked"})
+		_, err := s.Take(testkit.Patient(t), segment.Request{Tag: "blocked"})
 		done <- err
 	}()
-	<-blocked
+	select {
+	case <-blocked:
+	case err := <-done:
+		t.Fatal(err)
+	}
 	for range 10 {
 		takertest.Take(t, s, segment.Request{Tag: "free"})
 		takertest.Take(t, other, segment.Request{Tag: "blocked"})

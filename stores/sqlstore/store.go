@@ -19,7 +19,8 @@ import (
 // them, or schema.postgres.sql on PostgreSQL. Those that are not used need not exist. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
 // 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
 // jackc/pgx (package stdlib) or lib/pq. Prefer pgx: while the network loses all packets, a call of lib/pq does not end with its
-// context, and no lease is extended. New does not use the database. The caller closes db.
+// context, and no lease is extended; while a commit waits for a synchronous standby, it may not end either. New does not use the
+// database. The caller closes db.
 //
 // All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
 // of the services, because a replica has another history, so that no Write would ever succeed.

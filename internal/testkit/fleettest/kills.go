@@ -78,6 +78,7 @@ func (s *interruptedStore) during(isWrite bool, do func() error) {
 func (f *Fleet) killDuring(t *testing.T, c call, kill func()) *moment {
 	t.Helper()
 	m := &moment{call: c, isWrite: rand.IntN(4) > 0, begun: make(chan struct{}), killed: make(chan struct{})}
+	defer close(m.killed)
 	f.moment.Store(m)
 	select {
 	case <-m.begun:
@@ -87,7 +88,6 @@ func (f *Fleet) killDuring(t *testing.T, c call, kill func()) *moment {
 	if rand.IntN(2) == 0 { // the server may have answered before
 		time.Sleep(rand.N(3 * time.Millisecond))
 	}
-	defer close(m.killed)
 	kill()
 	return m
 }

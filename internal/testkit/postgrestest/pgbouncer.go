@@ -87,6 +87,6 @@ func (b *PgBouncer) ping(ctx context.Context) error {
 
 // DSN returns the data source name of a database behind the PgBouncer, as a URL with parameters of the driver.
 func (b *PgBouncer) DSN(database, parameters string) string {
-	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Host: b.Address(), Path: "/" + database, RawQuery: "sslmode=disable&" + parameters}
+	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Host: b.Address(), Path: "/" + database, RawQuery: "sslmode=disable&connect_timeout=60&" + parameters}
 	return u.String()
 }

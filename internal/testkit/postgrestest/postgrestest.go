@@ -110,6 +110,6 @@ func (s *Server) DSN(user, password, database string) string {
 	if password != "" {
 		account = url.UserPassword(user, password)
 	}
-	u := url.URL{Scheme: "postgres", User: account, Host: s.Address(), Path: "/" + database, RawQuery: "sslmode=disable"}
+	u := url.URL{Scheme: "postgres", User: account, Host: s.Address(), Path: "/" + database, RawQuery: "sslmode=disable&connect_timeout=60"}
 	return u.String()
 }

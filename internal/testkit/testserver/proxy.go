@@ -29,6 +29,7 @@ type Proxy struct {
 	target      string
 	mode        proxyMode
 	isCut       func(client net.Addr) bool // of Cut; nil: no client
+	ended       bool                       // with the test
 	connections map[*proxied]bool
 	accepted    sync.WaitGroup
 }
@@ -61,6 +62,9 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 	p.accepted.Go(p.accept)
 	tb.Cleanup(func() {
 		l.Close()
+		p.mu.Lock()
+		p.ended = true // accept may be dialing
+		p.mu.Unlock()
 		p.closeAll()
 		p.accepted.Wait()
 	})
@@ -202,8 +206,14 @@ func (p *Proxy) accept() {
 		}
 		c := &proxied{client: client, server: server, replied: make(chan struct{}, 1)}
 		p.mu.Lock()
+		ended := p.ended
 		p.connections[c] = true
 		p.mu.Unlock()
+		if ended {
+			client.Close()
+			server.Close()
+			return
+		}
 		p.accepted.Go(func() { p.copy(c, server, client, true) })
 		p.accepted.Go(func() { p.copy(c, client, server, false) })
 	}

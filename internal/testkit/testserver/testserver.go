@@ -215,10 +215,13 @@ func (p *Process) Run(name string, args ...string) error {
 	cmd := exec.Command(path, args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 10 * time.Second // if a process that it has started remains
 	exited, err := p.run(cmd)
 	if err != nil {
 		return err
 	}
+	kill := time.AfterFunc(startTimeout, func() { cmd.Process.Kill() })
+	defer kill.Stop()
 	if <-exited; !cmd.ProcessState.Success() {
 		return fmt.Errorf("%s %q: %v\n%s", name, args, cmd.ProcessState, out.Bytes())
 	}

@@ -262,6 +262,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	third := make(chan string, 1)
 	go func() {
+		defer close(third) // also if it fails the test
 		third <- s.raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	}()
 	select {

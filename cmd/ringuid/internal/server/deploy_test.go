@@ -264,7 +264,7 @@ func TestClientExamples(t *testing.T) {
 				testkit.Missing(t, name+" is not installed")
 			}
 			run := func(args ...string) (string, error) {
-				cmd := exec.CommandContext(t.Context(), command[0], append([]string{"../../examples/" + command[1], "http://" + p.addr}, args...)...)
+				cmd := exec.CommandContext(testkit.Patient(t), command[0], append([]string{"../../examples/" + command[1], "http://" + p.addr}, args...)...)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
 				out, err := cmd.Output()
@@ -325,7 +325,7 @@ func TestClientExamplesSendAgain(t *testing.T) {
 				}()
 			}
 		}()
-		out, err := exec.CommandContext(t.Context(), command[0], "../../examples/"+command[1], "http://"+l.Addr().String(), "", "orders").CombinedOutput()
+		out, err := exec.CommandContext(testkit.Patient(t), command[0], "../../examples/"+command[1], "http://"+l.Addr().String(), "", "orders").CombinedOutput()
 		l.Close()
 		if err != nil || lost.Load() != 2 {
 			t.Errorf("%s: %d requests met the end of a connection: %v: %s", name, lost.Load(), err, out)
@@ -365,7 +365,7 @@ for n in 1, 2, 3, 4:
     except Exception as e:
         print(type(e).__name__)
 `
-	out, err := exec.CommandContext(t.Context(), "python3", "-c", program, s.url).CombinedOutput()
+	out, err := exec.CommandContext(testkit.Patient(t), "python3", "-c", program, s.url).CombinedOutput()
 	if want := "TimeoutError\nTimeoutError\nJSONDecodeError\n[7]\n"; err != nil || string(out) != want {
 		t.Errorf("%v: %s; want %s", err, out, want)
 	}

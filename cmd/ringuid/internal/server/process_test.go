@@ -219,8 +219,10 @@ func TestRestartsUnderLoad(t *testing.T) {
 			var uids, numbers uniq.Set
 			var answered, refused, idle atomic.Int64
 			const loadClients = 8
-			stop := make(chan struct{})
 			var clients sync.WaitGroup
+			stopping := make(chan struct{})
+			stop := sync.OnceFunc(func() { close(stopping); clients.Wait() })
+			defer stop()
 			for i := range loadClients {
 				clients.Go(func() {
 					path, seen := "/v1/uid?n=50&as=number", uids.Writer()
@@ -230,7 +232,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 					c := &loadClient{addr: addr}
 					for {
 						select {
-						case <-stop:
+						case <-stopping:
 							return
 						default:
 						}
@@ -272,8 +274,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 				n, _ := strconv.ParseInt(m[1], 10, 64)
 				sum += n
 			}
-			close(stop)
-			clients.Wait()
+			stop()
 			if sum != answered.Load() {
 				t.Errorf("the servers have answered %d requests, and the clients have received %d answers", sum, answered.Load())
 			}
