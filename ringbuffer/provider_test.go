@@ -197,12 +197,16 @@ func TestCloseEndsTheContextOfATakersProvider(t *testing.T) {
 func TestNotYetErrorIsWrapped(t *testing.T) {
 	for e, want := range map[*NotYetError]uint64{{After: time.Second}: 0, nil: 1} {
 		var notYet atomic.Bool
-		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(context.Context) (Run, error) {
+		r, err := newRing(Config{Capacity: 1, Logger: discardLogger(), Provider: providerFunc(func(context.Context) (Run, error) {
 			if notYet.Swap(true) {
 				return Run{}, fmt.Errorf("my provider: %w", e)
 			}
 			return Run{Length: 1}, nil
-		})})
+		})}, 0) // without a padder, which would be the one that fails
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.fill(t.Context(), &r.counters.paddings.initial)
 		mustTake(t, r, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -49,14 +49,14 @@ func TestDailyYears(t *testing.T) {
 func TestDailyInANewFile(t *testing.T) {
 	source := filestore.New(filepath.Join(t.TempDir(), "segments"))
 	clock := segment.WithClock(func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) })
-	_, err := segment.NewDaily(t.Context(), source, "orders", 6, time.UTC, clock, quietOption())
+	_, err := segment.NewDaily(t.Context(), source, "orders", 6, time.UTC, clock, quietOption(), segment.WithTryTimeout(time.Minute))
 	if !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), `call CreateTag(ctx, "orders.20261121", segment.TagConfig{}) of the source once`) {
 		t.Errorf("NewDaily: %v, want ErrNoTag with the call to make", err)
 	}
 	if err := source.CreateTag(t.Context(), "orders.20261121", segment.TagConfig{}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := newDaily(t, source, time.UTC, clock, segment.WithMaxWait(longWait)).Next(); n != 20261121000001 || err != nil {
+	if n, err := newDaily(t, source, time.UTC, clock, segment.WithMaxWait(longWait), segment.WithTryTimeout(time.Minute)).Next(); n != 20261121000001 || err != nil {
 		t.Errorf("Next() = %d, %v; want the first number of the day", n, err)
 	}
 }

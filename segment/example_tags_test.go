@@ -106,7 +106,7 @@ func ExampleNewDaily() {
 
 	noon := func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) } // a fixed output
 	daily, err := segment.NewDaily(ctx, source, "orders", 6, time.UTC, segment.WithClock(noon),
-		segment.WithMaxWait(time.Minute)) // a disk may be slow
+		segment.WithMaxWait(time.Minute), segment.WithTryTimeout(time.Minute)) // a disk may be slow
 	if err != nil {
 		panic(err)
 	}

@@ -20,7 +20,7 @@ func TestStripeDeclaration(t *testing.T) {
 	file := filestore.New(filepath.Join(t.TempDir(), "numbers"))
 	create(t, file, segment.StripeTag("orders", 1, 3), segment.TagConfig{}) // by hand
 	stripe := segment.Stripe(1, 3, file)
-	tags := newTags(t, stripe, segment.WithCreate(segment.TagConfig{Step: 5}), segment.WithMaxWait(longWait)) // a tag takes six fsyncs
+	tags := newTags(t, stripe, segment.WithCreate(segment.TagConfig{Step: 5}), segment.WithMaxWait(longWait), segment.WithTryTimeout(time.Minute)) // a tag takes six fsyncs
 	if v, err := tags.Next("orders"); err != nil || v%3 != 1 {
 		t.Errorf("Next of a tag that was created by hand = %d, %v", v, err)
 	}

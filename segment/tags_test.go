@@ -54,7 +54,7 @@ func TestTagsArguments(t *testing.T) {
 			t.Errorf("Close = %v", err)
 		}
 	}
-	tags := newTags(t, m)
+	tags := newTags(t, m, segment.WithMaxWait(longWait))
 	for _, tag := range []string{"", " x", "x\n", strings.Repeat("x", 129), "\xff"} {
 		if _, err := tags.Next(tag); !errors.Is(err, segment.ErrTag) {
 			t.Errorf("Next(%q) = %v, want ErrTag", tag, err)
@@ -140,7 +140,7 @@ func TestTagsStats(t *testing.T) {
 
 // A tag that is a part of a long text does not keep that in memory.
 func TestTagsKeepNoLongText(t *testing.T) {
-	tags := newTags(t, segmenttest.NewMemory(), segment.WithCreate(segment.TagConfig{}))
+	tags := newTags(t, segmenttest.NewMemory(), segment.WithCreate(segment.TagConfig{}), segment.WithMaxWait(longWait))
 	open := func() weak.Pointer[byte] {
 		text := strings.Repeat("x", 1<<20)
 		if _, err := tags.Next(text[:5]); err != nil {

@@ -94,7 +94,7 @@ func TestTagsCreateConfig(t *testing.T) {
 	if v, err := tags.Next("y"); err != nil || v < 1_000_000 {
 		t.Errorf("Next of a new tag after a failover = %d, %v; want a number beyond the gap", v, err)
 	}
-	refusing := newTags(t, segmenttest.NewMemory(segmenttest.WithoutRecord()), segment.WithCreate(segment.TagConfig{}))
+	refusing := newTags(t, segmenttest.NewMemory(segmenttest.WithoutRecord()), segment.WithCreate(segment.TagConfig{}), segment.WithMaxWait(longWait))
 	if _, err := refusing.Next("x"); !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), "no record") {
 		t.Errorf("Next with a source that refuses to create = %v; want its error", err)
 	}

@@ -316,7 +316,8 @@ func TestTagsHealth(t *testing.T) {
 
 // The bounds of the options are allowed.
 func TestTagsOptionBounds(t *testing.T) {
-	tags := newTags(t, segmenttest.NewMemory(), segment.WithMaxTags(1), segment.WithMaxTakes(1024), segment.WithIdle(time.Second), segment.WithCreate(segment.TagConfig{}))
+	tags := newTags(t, segmenttest.NewMemory(), segment.WithMaxTags(1), segment.WithMaxTakes(1024), segment.WithIdle(time.Second), segment.WithCreate(segment.TagConfig{}),
+		segment.WithMaxWait(longWait))
 	if _, err := tags.Next("x"); err != nil {
 		t.Error(err)
 	}

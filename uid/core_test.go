@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -22,7 +23,7 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 		for _, mode := range modes {
 			a := new(disposableAssigner)
 			a.lastID.Store(tt.id - 1)
-			var log bytes.Buffer
+			var log testkit.Buffer
 			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), logInto(&log))
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("%s: worker ID %d: %v, want %v", mode.name, tt.id, err, tt.want)
@@ -32,6 +33,7 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 					t.Errorf("%s: %v", mode.name, p)
 				}
 				g.Close()
+				flushLog(t, g)
 			}
 			if got := strings.Contains(log.String(), "less than a tenth of the worker IDs remains"); got != tt.wantWarning {
 				t.Errorf("%s: worker ID %d: the log is %q", mode.name, tt.id, log.String())

@@ -32,7 +32,7 @@ func testTimeBitsEnd(t *testing.T, unitsAfter int) {
 	for _, mode := range modes {
 		for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
 			fake := fakeclock.New(last.Add(-time.Duration(unitsAfter) * time.Second))
-			var log bytes.Buffer
+			var log testkit.Buffer
 			g, err := mode.make(context.Background(), new(disposableAssigner), WithLayout(l), WithEpoch(epoch), WithClock(fake),
 				WithTakePolicy(policy), logInto(&log))
 			if err != nil {
@@ -66,7 +66,8 @@ func testTimeBitsEnd(t *testing.T, unitsAfter int) {
 				}
 				fake.Advance(1000 * time.Hour)
 			}
-			g.Close() // after which nothing is logged
+			g.Close()
+			flushLog(t, g)
 			if !strings.Contains(log.String(), "less than a year") {
 				t.Errorf("%s/%v: the log has no warning: %s", mode.name, policy, log.String())
 			}

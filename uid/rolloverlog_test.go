@@ -91,9 +91,10 @@ func TestRolloverRates(t *testing.T) {
 		fake := fakeclock.New(noon)
 		c := newCached(t, tt.assigner(), WithLayout(layout(t, 31, 11, 4)), WithBoostPower(0), WithMaxBorrow(10*time.Second), WithClock(fake),
 			WithScheduleInterval(0), logInto(&log))
-		rollOver := func() {
-			for before := c.Stats().Rollovers; c.Stats().Rollovers == before; {
-				next(t, c)
+		worker := c.Stats().WorkerID
+		rollOver := func() { // until there is a UID of the next lease: then the change was logged
+			for before := worker; worker == before; {
+				worker = c.Parse(next(t, c)).WorkerID
 			}
 		}
 		fake.Advance(30 * time.Second)

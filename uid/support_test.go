@@ -120,9 +120,16 @@ func newIdleDefault(tb testing.TB, a workerassign.Assigner, opts ...any) *Defaul
 	return d
 }
 
-// flushLog waits until everything that a Cached generator logged has been written.
-func flushLog(tb testing.TB, c *Cached) {
+// flushLog waits until everything that a generator logged has been written, but for what its ring logged.
+func flushLog(tb testing.TB, g Generator) {
 	tb.Helper()
+	var c *core
+	switch g := g.(type) {
+	case *Cached:
+		c = g.core
+	case *Default:
+		c = g.core
+	}
 	if !c.cfg.log.Flush(time.Minute) {
 		tb.Fatal("the log was not written within a minute")
 	}

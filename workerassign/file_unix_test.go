@@ -26,7 +26,7 @@ func TestPipeIsRefused(t *testing.T) {
 			}
 			got := make(chan error, 1)
 			go func() {
-				_, err := NewFile(filepath.Join(directory, "worker"), WithTimeout(time.Second)).Assign(context.Background(), Request{})
+				_, err := NewFile(filepath.Join(directory, "worker"), WithTimeout(time.Minute)).Assign(context.Background(), Request{})
 				got <- err
 			}()
 			select {

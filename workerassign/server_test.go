@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -107,7 +108,7 @@ func TestAutoIncrementIncrement(t *testing.T) {
 	s := mariadbtest.Start(t, "--auto-increment-increment=3", "--auto-increment-offset=2")
 	_, db := s.Database()
 	testserver.RunScript(t, db, ringuid.MySQLSchema())
-	a := workerassign.NewDisposable(db)
+	a := workerassign.NewDisposable(db, workerassign.WithAttemptTimeout(time.Minute))
 	for _, want := range []int64{2, 5, 8} {
 		if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != want {
 			t.Errorf("Assign() = %v, %v; want %d", l, err, want)

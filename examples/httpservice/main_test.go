@@ -117,7 +117,8 @@ func TestSignals(t *testing.T) {
 	seen := map[uid.ID]bool{}
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		s, url := startService(t, file)
-		client := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
+		// It keeps all connections: the service closes a new one on which nothing is sent for five seconds.
+		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, Timeout: 30 * time.Second}
 		signalled := make(chan struct{})
 		var clients sync.WaitGroup
 		for range 8 {

@@ -149,7 +149,7 @@ func TestReasonOf(t *testing.T) {
 func TestClosedSequences(t *testing.T) {
 	src := newSource(t, 10, "orders")
 	s := newSequence(t, src, "orders")
-	tags, err := segment.NewTags(src)
+	tags, err := segment.NewTags(src, segment.WithMaxWait(time.Minute), segment.WithTryTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

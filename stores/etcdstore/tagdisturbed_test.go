@@ -45,7 +45,7 @@ func TestTagDisturbedServer(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		_, err = client.Put(ctx, "filler", strings.Repeat("x", 200_000))
 		cancel()
-		if err != nil || n == 1000 {
+		if err != nil && strings.Contains(err.Error(), "database space exceeded") || n == 1000 { // a slow disk has others
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -37,7 +38,7 @@ func waitForCluster(t *testing.T, server *redistest.Server, lines ...string) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--cluster-enabled", "yes")
-	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, MaxRedirects: 1})
+	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, MaxRedirects: 1, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	s := redisstore.New(c, redisstore.WithPool("orders"))
 	wantError(t, redisstore.New(connect(t, server.Address())), false, "CLUSTERDOWN")
@@ -54,7 +55,7 @@ func TestCluster(t *testing.T) {
 	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: 1, Length: 10, Step: 10})
 	// The user of the documentation.
 	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret", "+cluster|slots", "+asking"}, redistest.DocumentedRights(t, "doc.go")...)...)
-	restricted := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, Username: "service", Password: "secret"})
+	restricted := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, Username: "service", Password: "secret", ReadTimeout: time.Minute})
 	t.Cleanup(func() { restricted.Close() })
 	slottest.Read(t, redisstore.New(restricted, redisstore.WithPool("orders")), recycled.Query{Free: 1})
 	wantTake(t, redisstore.New(restricted, redisstore.WithPool("orders")), segment.Request{Tag: "x"}, segment.Range{First: 11, Length: 10, Step: 10})
@@ -81,9 +82,10 @@ func TestTagClusterMove(t *testing.T) {
 		}
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
-	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{a.Address()}, Dialer: dial})
+	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{a.Address()}, Dialer: dial, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	s := redisstore.New(c)
+	began := time.Now()
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
 	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: 1, Length: 10, Step: 10})
 	key := tagsKey(redisstore.DefaultPool)
@@ -93,7 +95,7 @@ func TestTagClusterMove(t *testing.T) {
 	a.MustCommand("CLUSTER", "SETSLOT", slot, "MIGRATING", idB)
 	a.MustCommand("MIGRATE", host, port, "", "0", "5000", "KEYS", key, hashKey(redisstore.DefaultPool))
 	a.MustCommand("CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint")
-	first := wantGap(t, s, segment.Request{Tag: "x"}, 11, 1_000_000)        // by ASK
+	first := wantGap(t, began, s, segment.Request{Tag: "x"}, 11, 1_000_000) // by ASK
 	a.MustCommand("CONFIG", "SET", "cluster-preferred-endpoint-type", "ip") // otherwise the client cannot read the cluster's state
 	b.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)
 	a.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)

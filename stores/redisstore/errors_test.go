@@ -64,7 +64,7 @@ func TestReplica(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	server := redistest.Start(t)
 	client := func(user, password string) *goredis.Client {
-		c := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: user, Password: password})
+		c := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: user, Password: password, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
@@ -84,7 +84,7 @@ func TestPermissions(t *testing.T) {
 	slottest.Read(t, s, recycled.Query{All: true})
 
 	user("more", append(rights, "+select", "+client|setname")...)
-	other := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: "more", Password: "secret", DB: 1, ClientName: "orders"})
+	other := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: "more", Password: "secret", DB: 1, ClientName: "orders", ReadTimeout: time.Minute})
 	t.Cleanup(func() { other.Close() })
 	slottest.Read(t, redisstore.New(other), recycled.Query{Free: 1})
 	user("weak", "~ringuid:*", "+evalsha", "+eval")

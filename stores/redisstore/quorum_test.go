@@ -5,6 +5,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,14 +93,16 @@ func TestFrozenPrimary(t *testing.T) {
 				replicas[i] = primary.Replica()
 				replicas[i].Follow(p.Address())
 			}
-			former, promoted := redisstore.New(connect(t, primary.Address()), opts...), redisstore.New(connect(t, replicas[0].Address()), opts...)
+			patient := append(slices.Clone(opts), redisstore.WithAcknowledgeTimeout(time.Minute)) // for writes that a replica receives
+			setUp, promoted := redisstore.New(connect(t, primary.Address()), patient...), redisstore.New(connect(t, replicas[0].Address()), patient...)
+			former := redisstore.New(connect(t, primary.Address()), opts...)
 			lease := assign(t, first(t, former))
 			awaitServers(t, primary, "3", func() error {
 				_, err := reserve(t, lease, true)
 				return err
 			})
-			createTag(t, former, "x", segment.TagConfig{Step: 10})
-			take(t, former, segment.Request{Tag: "x"})
+			createTag(t, setUp, "x", segment.TagConfig{Step: 10})
+			take(t, setUp, segment.Request{Tag: "x"})
 			testkit.Eventually(t, "the replicas have acknowledged everything", func() bool {
 				return strings.Count(primary.MustCommand("INFO", "replication"), ",offset="+primary.Info("master_repl_offset")+",") == 2
 			})
@@ -204,7 +207,7 @@ func TestDividedServers(t *testing.T) {
 // a smaller number only are no majority of that. Later it is half of the servers. A replica that has gone still counts.
 func TestRaiseServers(t *testing.T) {
 	t.Parallel()
-	primary := redistest.Start(t)
+	primary := redistest.Start(t, "--repl-timeout", "3600") // it does not drop the replicas that are paused
 	var replicas []*redistest.Server
 	for range 4 {
 		replicas = append(replicas, primary.Replica())

@@ -71,15 +71,16 @@ func TestTagPermissions(t *testing.T) {
 	server := redistest.Start(t)
 	user := func(name string, rights ...string) *redisstore.Store {
 		server.MustCommand(append([]string{"ACL", "SETUSER", name, "on", ">secret"}, rights...)...)
-		c := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: name, Password: "secret"})
+		c := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: name, Password: "secret", ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		return redisstore.New(c)
 	}
 	s := user("service", redistest.DocumentedRights(t, "doc.go")...)
+	began := time.Now()
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
 	take(t, s, segment.Request{Tag: "x"})
 	server.MustCommand("HSET", "ringuid:{default}:tags", "history", "another")
-	wantGap(t, s, segment.Request{Tag: "x"}, 11, 1_000_000)
+	wantGap(t, began, s, segment.Request{Tag: "x"}, 11, 1_000_000)
 	wantTagError(t, user("weak", "~ringuid:*", "+evalsha", "+eval"), "ACL SETUSER")
 	wantTagError(t, user("keyless", append([]string{"~other:*"}, redistest.DocumentedRights(t, "doc.go")[1:]...)...), "ACL SETUSER")
 	wantTagError(t, user("powerless", "~ringuid:*", "+ping"), "ACL SETUSER")

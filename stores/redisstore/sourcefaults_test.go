@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -27,7 +28,7 @@ func TestTagProcesses(t *testing.T) {
 // arrives late leaves a gap.
 func TestTagLostReplies(t *testing.T) {
 	p := newProxy(t, redistest.Start(t).Address())
-	c := goredis.NewClient(&goredis.Options{Addr: p.Address(), MaxRetries: 10, MinRetryBackoff: -1, MaxRetryBackoff: -1})
+	c := goredis.NewClient(&goredis.Options{Addr: p.Address(), MaxRetries: 10, MinRetryBackoff: -1, MaxRetryBackoff: -1, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	s := redisstore.New(c)
 	createTag(t, s, "x", segment.TagConfig{Step: 10})

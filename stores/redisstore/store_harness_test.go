@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
 
 // connect returns a client that is closed at the end of the test. A server whose disk is slow may answer after many seconds.
 func connect(t testing.TB, address string) *goredis.Client {
-	c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetryBackoff: 50 * time.Millisecond, ReadTimeout: 20 * time.Second})
+	c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetryBackoff: 50 * time.Millisecond, ReadTimeout: 2 * time.Minute})
 	t.Cleanup(func() { c.Close() })
 	return c
 }

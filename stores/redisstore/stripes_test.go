@@ -109,11 +109,11 @@ func TestStripesOfThreeServers(t *testing.T) {
 
 	// Another number of stripes on the same servers, and two servers that were exchanged.
 	other := segment.NewGroup(segment.Stripe(0, 2, sourceOf(t, servers[0])), segment.Stripe(1, 2, sourceOf(t, servers[1])))
-	if _, err := segment.New(ctx, other, "orders"); !errors.Is(err, segment.ErrNoTag) {
+	if _, err := segment.New(ctx, other, "orders", segment.WithTryTimeout(time.Minute)); !errors.Is(err, segment.ErrNoTag) {
 		t.Errorf("a group of two stripes: %v, want ErrNoTag", err)
 	}
 	exchanged := segment.NewGroup(segment.Stripe(0, 3, sourceOf(t, servers[1])), segment.Stripe(1, 3, sourceOf(t, servers[0])))
-	if _, err := segment.New(ctx, exchanged, "orders"); !errors.Is(err, segment.ErrNoTag) {
+	if _, err := segment.New(ctx, exchanged, "orders", segment.WithTryTimeout(time.Minute)); !errors.Is(err, segment.ErrNoTag) {
 		t.Errorf("two servers that were exchanged: %v, want ErrNoTag", err)
 	}
 }

@@ -26,7 +26,7 @@ func newSlotTables(t *testing.T, s *mariadbtest.Server, opts ...sqlstore.Option)
 	t.Helper()
 	name, db := s.Database()
 	testserver.RunScript(t, db, ringuid.MySQLSchema())
-	return sqlstore.New(db, opts...), name
+	return sqlstore.New(db, append([]sqlstore.Option{sqlstore.WithAttemptTimeout(time.Minute)}, opts...)...), name
 }
 
 func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

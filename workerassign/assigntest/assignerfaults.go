@@ -60,13 +60,13 @@ func testAssignerRestart(t *assignerTest) {
 // Leases are disjoint although the store loses writes that it has acknowledged.
 func testAssignerWritesLost(t *assignerTest) {
 	a := t.open()
-	before := t.takeSome(a, "before the failover", 2*time.Second)
+	before := t.takeSome(a, "before the failover", 20*time.Second)
 	var lost []*lease
 	t.h.LoseWrites(t.TB, func() {
 		for _, l := range before {
-			l.mustReserve(10 * time.Second)
+			l.mustReserve(40 * time.Second)
 		}
-		lost = t.takeSome(a, "during the failover", 10*time.Second)
+		lost = t.takeSome(a, "during the failover", 40*time.Second)
 		if err := before[3].release(time.Now().Add(time.Second)); err != nil {
 			t.Fatalf("Release: %v", err)
 		}

@@ -76,7 +76,8 @@ func TestDrivers(t *testing.T) {
 	last := int64(0)
 	for name, pool := range pools {
 		d := workerassign.NewDisposable(pool, workerassign.WithNode("主机-'1", `80"\80`),
-			workerassign.WithBackoff(time.Hour, time.Hour)) // an attempt that fails would take an hour
+			workerassign.WithBackoff(time.Hour, time.Hour), // an attempt that fails would take an hour
+			workerassign.WithAttemptTimeout(10*time.Minute), workerassign.WithTimeout(10*time.Minute))
 		for range 2 {
 			l, err := d.Assign(t.Context(), workerassign.Request{})
 			if err != nil || l.WorkerID() <= last {
@@ -119,7 +120,7 @@ func TestGenerator(t *testing.T) {
 	createService(t, db)
 	service := openAsService(t, s)
 	for want := int64(1); want <= 2; want++ {
-		g, err := uid.NewCached(t.Context(), workerassign.NewDisposable(service))
+		g, err := uid.NewCached(t.Context(), workerassign.NewDisposable(service, workerassign.WithAttemptTimeout(10*time.Minute)))
 		if err != nil {
 			t.Fatal(err)
 		}

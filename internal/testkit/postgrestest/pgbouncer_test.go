@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
@@ -138,7 +139,7 @@ func testPgBouncerNumbers(t *testing.T, create *sql.DB, open func() *sql.DB) {
 	var seen uniq.Set
 	var all sync.WaitGroup
 	for range 8 {
-		table := sqlstore.New(open())
+		table := sqlstore.New(open(), sqlstore.WithAttemptTimeout(10*time.Minute))
 		all.Go(func() {
 			w := seen.Writer()
 			for range 20 {

@@ -2,6 +2,7 @@ package postgrestest_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -73,7 +74,7 @@ func openAsService(t *testing.T, s *postgrestest.Server) *sqlx.DB {
 // assign assigns a worker ID.
 func assign(t *testing.T, db workerassign.DB, opts ...workerassign.DisposableOption) (int64, error) {
 	t.Helper()
-	l, err := workerassign.NewDisposable(db, append([]workerassign.DisposableOption{discardLog()}, opts...)...).Assign(testkit.Patient(t), workerassign.Request{})
+	l, err := workerassign.NewDisposable(db, append([]workerassign.DisposableOption{discardLog(), workerassign.WithAttemptTimeout(10 * time.Minute)}, opts...)...).Assign(testkit.Patient(t), workerassign.Request{})
 	if err != nil {
 		return 0, err
 	}

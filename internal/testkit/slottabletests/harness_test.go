@@ -75,7 +75,7 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Optio
 			tb.Fatal(err)
 		}
 	}
-	return sqlstore.New(db, opts...)
+	return sqlstore.New(db, append([]sqlstore.Option{sqlstore.WithAttemptTimeout(time.Minute)}, opts...)...)
 }
 
 // start starts the server that was killed again. The history is a number of seconds.

@@ -145,6 +145,12 @@ func (k *Takers) Wait(n int64) {
 	k.waitFor(&k.ranges, n)
 }
 
+// WaitTotal waits until n ranges were taken since the beginning.
+func (k *Takers) WaitTotal(n int64) {
+	k.tb.Helper()
+	k.waitFor(&k.ranges, n-k.ranges.Load())
+}
+
 // WaitFailures waits until n more calls have failed.
 func (k *Takers) WaitFailures(n int64) {
 	k.tb.Helper()

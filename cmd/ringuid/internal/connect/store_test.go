@@ -197,7 +197,7 @@ func TestServers(t *testing.T) {
 		server := redistest.Start(t, "--cluster-enabled", "yes")
 		server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
 		testkit.Eventually(t, "the cluster is ready", func() bool { return strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok") })
-		check(t, "redis-cluster://"+server.Address()+"", "redis-cluster://"+server.Address()+","+server.Address()+"/0?pool=other&read_timeout=2s")
+		check(t, "redis-cluster://"+server.Address()+"", "redis-cluster://"+server.Address()+","+server.Address()+"/0?pool=other&read_timeout=1m")
 	})
 	t.Run("redis-sentinel", func(t *testing.T) {
 		t.Parallel()
