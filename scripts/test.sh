@@ -88,8 +88,8 @@ took() { printf '%5d s  %s\n' "$1" "$2" >>"$run/times"; }
 # however the script ends.
 finish() {
 	status=$?
-	trap - EXIT
 	trap '' INT TERM HUP # a process group and make may both send it
+	trap - EXIT
 	for part in $(jobs -pr); do # with all that it has started: it would start something else when that ends
 		kill -KILL -- "-$part" || true
 	done 2>/dev/null

@@ -72,7 +72,9 @@ func TestD2OneWrongReadingExhaustsNothing(t *testing.T) {
 			fake.Advance(500 * time.Millisecond)
 			take()
 			fake.Step(-100 * 365 * 24 * time.Hour)
-			g.Health() // reads the clock, so that a reading of the padder that was halfway is not the only one
+			if mode.name == "Cached" {
+				g.Health() // reads the clock: the padder may have read the wrong time, and not yet how much time has passed
+			}
 			fake.Advance(time.Second)
 			take()
 			g.Close()

@@ -358,8 +358,12 @@ func TestInvariant1ReplacedLeaseIsVoid(t *testing.T) {
 		taken := 0
 		for c.Stats().WorkerID == first {
 			id, err := c.Next()
-			if w := c.Parse(id).WorkerID; err != nil || w == first+1 { // a third lease may be in use when Next returns
+			w := c.Parse(id).WorkerID
+			if err != nil || w == first+1 { // a third lease may be in use when Next returns
 				t.Fatalf("Next() = %v, %v, want worker ID %d, or one after %d", c.Parse(id), err, first, first+1)
+			}
+			if w != first {
+				break
 			}
 			taken++
 			synctest.Wait()

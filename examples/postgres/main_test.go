@@ -27,7 +27,7 @@ func TestExampleRuns(t *testing.T) {
 	late := 0 // starts whose Close did not release the worker ID within five seconds, because the disk is slow
 	start := func(out *strings.Builder, isFirst bool) error {
 		err := run(out, dsn, isFirst, false)
-		if errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, context.DeadlineExceeded) && late < 3 {
 			late++
 		} else if err != nil {
 			t.Fatal(err)

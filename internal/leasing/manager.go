@@ -329,6 +329,7 @@ func (m *Manager) prepareUnless(g *leaseGroup, isThere func() bool) error {
 // AwaitTaken waits until a lease was taken since the last Drop. It has one taken if nobody has. It returns the error of the first try
 // that fails, or of ctx if that ends first, or of the manager's if Close begins. In each case the task goes on until Close.
 func (m *Manager) AwaitTaken(ctx context.Context) error {
+	isEnded := ctx.Err() != nil // then the result does not depend on how soon a lease is taken
 	for {
 		g := m.currentGroup()
 		tried := g.assigning.nextTry() // first, so that no try is missed
@@ -338,16 +339,14 @@ func (m *Manager) AwaitTaken(ctx context.Context) error {
 		if err := m.prepareUnless(g, g.taken.Load); err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("uid: gave up waiting for another lease, which is still being taken: %w", m.cfg.Mask(errmask.Ended(ctx)))
-		}
-		if g.taken.Load() {
+		if g.taken.Load() && !isEnded {
 			return nil
 		}
 		select {
 		case <-tried:
 		case <-g.ctx.Done(): // dropped again
 		case <-ctx.Done():
+			return fmt.Errorf("uid: gave up waiting for another lease, which is still being taken: %w", m.cfg.Mask(errmask.Ended(ctx)))
 		}
 	}
 }

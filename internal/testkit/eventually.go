@@ -36,6 +36,20 @@ func Retry(tb testing.TB, what string, f func() error) {
 	}
 }
 
+// Close calls close until it returns nil. It may return busy twice: if the process stands still, the seconds go by that it waits.
+func Close(tb testing.TB, close func() error, busy error) {
+	tb.Helper()
+	for n := 0; ; n++ {
+		err := close()
+		if err == nil {
+			return
+		}
+		if n == 2 || !errors.Is(err, busy) {
+			tb.Fatalf("Close() = %v", err)
+		}
+	}
+}
+
 // Patient returns a context for a call that takes long only on a busy machine. It ends with the test.
 func Patient(tb testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -155,7 +155,7 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 		var running atomic.Int32
 		for range 17 {
 			all.Go(func() {
-				for running.Add(1); running.Load() < 17; { // so that each P runs one of them
+				for running.Add(1); running.Load() < 17; { // so that usually each P runs one of them
 				}
 				for range 10_000 {
 					if _, err := g.Next(); err != nil {
@@ -173,7 +173,7 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 // ErrClosed, and no goroutine is left.
 func TestCloseInTheMiddle(t *testing.T) {
 	leaktest.Check(t)
-	rounds := testkit.Amount(100, 100, 500)
+	rounds, busy := testkit.Amount(100, 100, 500), 0
 	for round := range rounds {
 		c := cached(t, "1-31-28-4")
 		g := New(c)
@@ -195,9 +195,12 @@ func TestCloseInTheMiddle(t *testing.T) {
 		if round%2 != 0 {
 			end = c.Close
 		}
-		if err := end(); errors.Is(err, uid.ErrBusy) { // the process stood still for five seconds: it goes on to close
-			takers.Wait()
-			continue
+		isBusy := errors.Is(end(), uid.ErrBusy)
+		if isBusy { // the process stood still for five seconds
+			if busy++; busy > 2 {
+				t.Fatal("Close was busy three times")
+			}
+			takers.Wait() // they end when it is closed
 		}
 		for range 100 {
 			if id, err := g.Next(); err != uid.ErrClosed || id != 0 {
@@ -205,7 +208,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 			}
 		}
 		takers.Wait()
-		if err := g.Close(); err != nil {
+		if err := g.Close(); err != nil && !isBusy {
 			t.Error(err)
 		}
 	}
@@ -476,7 +479,7 @@ func TestBlocksGrow(t *testing.T) {
 		g := New(c, WithMaxBlock(most))
 		var taken, issued uint64
 		grows := func() bool { return issued >= taken+10 }
-		for taken < 200 && !grows() { // with the race detector, they come from eight blocks
+		for taken < 100 || want && g.pins.count() > 1 && taken < 200 && !grows() { // several: they come from shards that are chosen at random
 			if _, err := g.Next(); err != nil {
 				t.Fatal(err)
 			}

@@ -76,7 +76,7 @@ func TestDrivers(t *testing.T) {
 	last := int64(0)
 	for name, pool := range pools {
 		d := workerassign.NewDisposable(pool, workerassign.WithNode("主机-'1", `80"\80`),
-			workerassign.WithBackoff(time.Hour, time.Hour), // an attempt that fails would take an hour
+			workerassign.WithBackoff(time.Hour, time.Hour), // an attempt that fails would end the test
 			workerassign.WithAttemptTimeout(10*time.Minute), workerassign.WithTimeout(10*time.Minute))
 		for range 2 {
 			l, err := d.Assign(t.Context(), workerassign.Request{})

@@ -29,7 +29,7 @@ type Proxy struct {
 	target      string
 	mode        proxyMode
 	isCut       func(client net.Addr) bool // of Cut; nil: no client
-	ended       bool                       // with the test
+	ended       bool                       // the test has ended
 	connections map[*proxied]bool
 	accepted    sync.WaitGroup
 }

@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 	late := 0 // starts whose Close did not release the worker ID within five seconds, because the disk is slow
 	start := func(out *strings.Builder, isFirst bool) error {
 		err := run(out, server.Address(), "example", isFirst)
-		if errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, context.DeadlineExceeded) && late < 3 {
 			late++
 		} else if err != nil {
 			t.Fatal(err)
