@@ -49,7 +49,7 @@ func (c *Cached) Renew(ctx context.Context) error {
 	if c.closing.begun.Load() {
 		return ErrClosed
 	}
-	if err == nil { // take the lease into use, so that Stats have it; not for long, because it may begin later
+	if err == nil { // take the lease into use, so that usually Stats have it; not for long, because it may begin later
 		padding, cancel := context.WithTimeout(ctx, pollInterval)
 		defer cancel()
 		c.ring.Pad(padding)
@@ -71,7 +71,7 @@ func (d *Default) Renew(ctx context.Context) error {
 	if d.closing.begun.Load() {
 		return ErrClosed
 	}
-	if err == nil { // take the lease into use, if it has begun, so that Stats have it
+	if err == nil { // take the lease into use, if it has begun, so that usually Stats have it
 		d.keep()
 	}
 	return err

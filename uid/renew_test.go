@@ -623,3 +623,37 @@ func TestRenewWithALeaseThatBeginsLater(t *testing.T) {
 		})
 	}
 }
+
+// slowDone is a context whose Done returns after all other goroutines of a bubble have gone as far as they can.
+type slowDone struct{ context.Context }
+
+func (c slowDone) Done() <-chan struct{} {
+	time.Sleep(time.Millisecond)
+	return c.Context.Done()
+}
+
+// With a context that has ended, Renew returns its error, also if a try to take a lease has succeeded or failed before.
+func TestRenewWithEndedContext(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	for _, mode := range modes {
+		for _, newAssigner := range []func() workerassign.Assigner{
+			func() workerassign.Assigner { return new(disposableAssigner) },
+			func() workerassign.Assigner { return workerassign.Static(5) }, // whose Renew fails
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				g, err := mode.make(t.Context(), newAssigner(), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 10)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer g.Close()
+				for range 10 {
+					if err := g.Renew(slowDone{ctx}); !errors.Is(err, cause) {
+						t.Errorf("%s, %T: Renew() = %v, want the cause of the context", mode.name, newAssigner(), err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -329,18 +329,15 @@ func (m *Manager) prepareUnless(g *leaseGroup, isThere func() bool) error {
 // AwaitTaken waits until a lease was taken since the last Drop. It has one taken if nobody has. It returns the error of the first try
 // that fails, or of ctx if that ends first, or of the manager's if Close begins. In each case the task goes on until Close.
 func (m *Manager) AwaitTaken(ctx context.Context) error {
-	isEnded := ctx.Err() != nil // then the result does not depend on how soon a lease is taken
+	isEnded := ctx.Err() != nil // then nothing is awaited, and the error is that of ctx, however soon a try succeeds or fails
 	for {
 		g := m.currentGroup()
 		tried := g.assigning.nextTry() // first, so that no try is missed
 		if err := m.ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.prepareUnless(g, g.taken.Load); err != nil {
+		if err := m.prepareUnless(g, g.taken.Load); !isEnded && (err != nil || g.taken.Load()) {
 			return err
-		}
-		if g.taken.Load() && !isEnded {
-			return nil
 		}
 		select {
 		case <-tried:
