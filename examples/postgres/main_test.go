@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -24,32 +22,10 @@ func TestExampleRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	testserver.RunScript(t, db, string(script))
-	late := 0 // starts whose Close did not release the worker ID within five seconds, because the disk is slow
-	start := func(out *strings.Builder, isFirst bool) error {
-		err := run(out, dsn, isFirst, false)
-		if errors.Is(err, context.DeadlineExceeded) && late < 3 {
-			late++
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		return err
+	if err := run(&strings.Builder{}, dsn, true, false); err != nil {
+		t.Fatal(err)
 	}
-	start(&strings.Builder{}, true)
-	// A start that begins within seconds after the one before takes another worker ID, because the time up to which that one was used has
-	// not come yet.
-	testkit.Retry(t, "a start shows a worker ID that is free", func() error {
-		var out strings.Builder
-		if err := start(&out, false); err != nil {
-			return err
-		}
-		if n := strings.Count(out.String(), " is held by process "); n < 1 || n > 1+late || !strings.Contains(out.String(), "10000 UIDs from ") {
-			t.Fatalf("the output is %q; want 10000 UIDs, and one worker ID that is held", out.String())
-		}
-		if !strings.Contains(out.String(), " is free; it was used up to ") {
-			return errors.New(out.String())
-		}
-		return nil
-	})
+	testkit.Starts(t, func(out *strings.Builder) error { return run(out, dsn, false, false) })
 	for range 2 {
 		if err := run(&strings.Builder{}, dsn, false, true); err != nil {
 			t.Fatal(err)
