@@ -1,6 +1,7 @@
 // Package bitsalloc is the arithmetic of UIDs: how their bits are divided between time, worker ID and
 // sequence (Layout), how time is counted (TimeBase), and how parts become a UID and a UID becomes
 // parts. It knows neither clocks nor generators; uid.Format reads and writes UIDs of a fleet.
+// doc/layout.md says how wide the fields should be.
 //
 //	layout, err := bitsalloc.New(28, 22, 13)
 //	if err != nil {

@@ -18,7 +18,8 @@ const (
 // Config is the configuration of a ring. New checks it and keeps a copy.
 type Config struct {
 	// Provider generates the runs. If it is nil, Put fills the ring. A ring with a provider has no Put:
-	// two sources would have to agree on which integers are theirs.
+	// two sources would have to agree on which integers are theirs. Without a provider there is no padder, so
+	// PaddingFactor, Interval, Stale, OnSchedule, BeforeRun and Assist have no effect.
 	Provider Provider
 
 	// Capacity is the number of runs that the ring holds, including the current one: a power of

@@ -12,6 +12,7 @@
 // with all faults that it has found.
 //
 // Programs whose configuration is code do not require this package: they pass the options of package uid to its constructors.
+// doc/settings.md has the keys in a table, and examples.
 package settings
 
 import (

@@ -40,7 +40,7 @@ type Backfill struct {
 func NewBackfill(ctx context.Context, a workerassign.Assigner, opts ...FormatOption) (*Backfill, error) {
 	format, err := NewFormat(opts...)
 	if a == nil {
-		err = errors.Join(err, fmt.Errorf("%w: the assigner is nil", ErrOption))
+		err = errors.Join(err, fmt.Errorf("%w: the assigner is nil; must not be nil", ErrOption))
 	}
 	if err != nil {
 		return nil, err

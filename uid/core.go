@@ -25,7 +25,7 @@ type core struct {
 // newCore checks everything that can be checked before a lease is taken, and then takes one.
 func newCore(ctx context.Context, a workerassign.Assigner, cfg config) (*core, error) {
 	if a == nil {
-		return nil, fmt.Errorf("%w: the assigner is nil", ErrOption)
+		return nil, fmt.Errorf("%w: the assigner is nil; must not be nil", ErrOption)
 	}
 	clock := unitclock.New(cfg.clock, cfg.format.base)
 	if err := cfg.format.check(clock.Now()); err != nil {

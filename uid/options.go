@@ -167,7 +167,7 @@ func WithSpread(bits int) CommonOption {
 // WithTakePolicy sets what a Cached generator does when its ring is empty. The default is CallerPads.
 func WithTakePolicy(p TakePolicy) Option {
 	return option(func(c *config) {
-		options.Set(&c.take, p, p != nil, c.fail, "the take policy is nil")
+		options.Set(&c.take, p, p != nil, c.fail, "the take policy is nil; must not be nil")
 	})
 }
 
@@ -178,14 +178,14 @@ func WithTakePolicy(p TakePolicy) Option {
 // goroutine, in which a panic ends the process.
 func WithLogger(l *slog.Logger) CommonOption {
 	return commonOption(func(c *config) {
-		options.Set(&c.logger, l, l != nil, c.fail, "the logger is nil")
+		options.SetLogger(&c.logger, l, c.fail)
 	})
 }
 
 // WithClock sets the clock, for tests. The default is time.Now.
 func WithClock(clock Clock) CommonOption {
 	return commonOption(func(c *config) {
-		options.Set(&c.clock, clock, clock != nil, c.fail, "the clock is nil")
+		options.Set(&c.clock, clock, clock != nil, c.fail, "the clock is nil; must not be nil")
 	})
 }
 

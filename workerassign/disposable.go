@@ -78,7 +78,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 		minWorkerID:    1,
 	}
 	if sqlattempt.IsNilDB(db) {
-		cfg.setError("the database is nil")
+		cfg.setError("the database is nil; must not be nil")
 	}
 	options.Apply(opts, func(o DisposableOption) { o.applyDisposable(&cfg) }, cfg.setError)
 	d := &Disposable{db: db, cfg: cfg}

@@ -1,5 +1,5 @@
 // Package arrows tests that dependencies point in one direction only, as doc/internals/design.md, section 3, shows
-// them, between the packages of the module, and that it depends on few other modules.
+// them, between the packages of the module and of those in its subdirectories, and that it depends on few other modules.
 package arrows
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const module = "github.com/ringuid/ringuid/"
 
-// allowed lists, for each package, the packages of the module that it may import. The tests of a
+// allowed lists, for each package, the packages of ringuid that it may import. The tests of a
 // package, and the test support in internal/testkit, may import any package.
 var allowed = map[string][]string{
 	".":                         nil,
@@ -53,10 +53,30 @@ var allowed = map[string][]string{
 	"segment":                   {"internal/backoff", "internal/errmask", "internal/options", "internal/safelog", "ringbuffer"},
 	"stores/storetest":          {"segment", "segment/segmenttest", "workerassign/assigntest", "workerassign/recycled"},
 	"segment/segmenttest":       {"internal/testkit/leaktest", "internal/testkit", "segment"},
+
+	// Packages of other modules.
+	"stores/redisstore":                        {"internal/options", "segment", "workerassign", "workerassign/recycled"},
+	"stores/etcdstore":                         {"internal/options", "internal/recent", "internal/slotindex", "internal/tagrecord", "segment", "workerassign", "workerassign/recycled"},
+	"stores/zookeeperstore":                    {"internal/options", "internal/recent", "internal/slotindex", "internal/tagrecord", "segment", "workerassign", "workerassign/recycled"},
+	"stores/storetest/linear":                  {"segment", "stores/storetest", "workerassign/recycled"},
+	"metrics/promcollect":                      {"internal/options", "segment", "uid", "workerassign/recycled"},
+	"cmd/ringuid/internal/await":               nil,
+	"cmd/ringuid/internal/bench":               {"bitsalloc", "uid", "uid/percpu", "workerassign"},
+	"cmd/ringuid/internal/sqltext":             {"uid"},
+	"cmd/ringuid/internal/sqltext/sqltexttest": {"cmd/ringuid/internal/sqltext", "uid"},
+	"cmd/ringuid/internal/server":              {"segment", "settings", "uid", "workerassign/recycled"},
+	"cmd/ringuid/internal/benchserver":         {"cmd/ringuid/internal/server", "metrics/promcollect", "uid", "workerassign"},
+	"cmd/ringuid/internal/connect":             {"cmd/ringuid/internal/await", "segment", "settings", "stores/etcdstore", "stores/filestore", "stores/redisstore", "stores/sqlstore", "stores/zookeeperstore", "workerassign", "workerassign/recycled"},
+	"cmd/ringuid/internal/doctor":              {"cmd/ringuid/internal/await", "cmd/ringuid/internal/connect", "segment", "stores/filestore", "stores/redisstore", "stores/sqlstore", "uid", "workerassign", "workerassign/recycled"},
+	"cmd/ringuid/internal/cli":                 {"bitsalloc", "cmd/ringuid/internal/await", "cmd/ringuid/internal/bench", "cmd/ringuid/internal/connect", "cmd/ringuid/internal/doctor", "cmd/ringuid/internal/server", "cmd/ringuid/internal/sqltext", "metrics/promcollect", "segment", "settings", "uid", "workerassign", "workerassign/recycled"},
+	"cmd/ringuid":                              {"cmd/ringuid/internal/cli"},
+	"tools/typecheck":                          nil,
+	"tools/mutants":                            {"tools/mutants/choice"},
+	"tools/mutants/choice":                     nil,
 }
 
-// modules are the other modules that packages may import. The module has no other dependencies, so that a program which imports uid and
-// workerassign has none.
+// modules are the other modules that packages of the root module may import. It has no other dependencies, so that a program which imports
+// uid and workerassign has none.
 var modules = []string{"github.com/go-sql-driver/mysql", "github.com/jmoiron/sqlx", "golang.org/x/sys"}
 
 // isOfModules reports whether a package is one of the modules.
@@ -64,9 +84,15 @@ func isOfModules(name string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool { return name == m || strings.HasPrefix(name, m+"/") })
 }
 
-// Each package imports only packages that are below it, and those of few other modules; and the examples import no internal package.
+// isExample reports whether a package is an example, or a benchmark, which use the library as other programs do.
+func isExample(name string) bool {
+	return strings.HasPrefix(name+"/", "examples/") || strings.HasPrefix(name+"/", "benchmarks/") || path.Base(name) == "example"
+}
+
+// Each package imports only packages that are below it, and those of the root module only those of few other modules; and the examples
+// import no internal package.
 func TestPackages(t *testing.T) {
-	imports := importsOf(t, os.DirFS("../.."))
+	imports, others := importsOf(t, os.DirFS("../.."))
 	for name := range allowed {
 		if imports[name] == nil {
 			t.Errorf("package %s is in allowed, but does not exist", name)
@@ -74,28 +100,36 @@ func TestPackages(t *testing.T) {
 	}
 	for name, imported := range imports {
 		below, known := allowed[name]
-		isExample := strings.HasPrefix(name, "examples/")
-		if !known && !isExample && !strings.HasPrefix(name, "internal/testkit/") {
+		if !known && !isExample(name) && !strings.HasPrefix(name, "internal/testkit/") {
 			t.Errorf("package %s has no entry in allowed", name)
 		}
 		for _, other := range imported {
-			if known && !slices.Contains(below, other) && !isOfModules(other) || isExample && strings.HasPrefix(other, "internal/") {
+			ours, isOurs := strings.CutPrefix(other, module)
+			if isOurs && known && !slices.Contains(below, ours) || isOurs && isExample(name) && strings.HasPrefix(ours, "internal/") {
 				t.Errorf("%s imports %s, which is not below it", name, other)
+			}
+			inOther := slices.ContainsFunc(others, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
+			if !isOurs && !inOther && known && !isOfModules(other) {
+				t.Errorf("%s imports %s, which is no module that it may depend on", name, other)
 			}
 		}
 	}
 }
 
-// importsOf returns, for each package of the module, which other packages it imports, but for those of the standard library.
-func importsOf(t *testing.T, root fs.FS) map[string][]string {
-	imports := map[string][]string{}
+// importsOf returns, for each package of all modules, which packages it imports, but for those of the standard library, and the directories
+// of the modules other than the root one.
+func importsOf(t *testing.T, root fs.FS) (imports map[string][]string, others []string) {
+	imports = map[string][]string{}
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			if _, err := fs.Stat(root, path.Join(name, "go.mod")); err == nil && name != "." || entry.Name() == "testdata" || name == ".git" {
-				return fs.SkipDir // another module, or not built
+			if entry.Name() == "testdata" || name == ".git" {
+				return fs.SkipDir // not built
+			}
+			if _, err := fs.Stat(root, path.Join(name, "go.mod")); err == nil && name != "." {
+				others = append(others, name)
 			}
 			return nil
 		case path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
@@ -114,9 +148,7 @@ func importsOf(t *testing.T, root fs.FS) map[string][]string {
 			if err != nil {
 				return err
 			}
-			if other, ok := strings.CutPrefix(imported, module); ok {
-				imports[pkg] = append(imports[pkg], other)
-			} else if host, _, _ := strings.Cut(imported, "/"); strings.Contains(host, ".") { // it is not of the standard library
+			if host, _, _ := strings.Cut(imported, "/"); strings.Contains(host, ".") { // it is not of the standard library
 				imports[pkg] = append(imports[pkg], imported)
 			}
 		}
@@ -125,5 +157,5 @@ func importsOf(t *testing.T, root fs.FS) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return imports
+	return imports, others
 }

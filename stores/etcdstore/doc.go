@@ -7,6 +7,8 @@
 //	assigner := recycled.New(etcdstore.New(client))
 //	generator, err := uid.NewCached(ctx, assigner)
 //
+// How to run a fleet is in doc/fleet.md, and what is guaranteed for tags in doc/segments.md.
+//
 // # Keys
 //
 // All keys begin with a prefix, "ringuid/" by default. A pool has one prefix, and a prefix one pool.

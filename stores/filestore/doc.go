@@ -5,5 +5,6 @@
 //	workers := recycled.New(store)
 //	orders, err := segment.New(ctx, store, "orders")
 //
-// [New] says what the files survive, and what they do not.
+// [New] says what the files survive, and what they do not. doc/fleet.md compares it with other stores of worker IDs, and doc/segments.md
+// with other sources of numbers.
 package filestore

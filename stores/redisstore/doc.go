@@ -5,7 +5,8 @@
 //	workers := recycled.New(redisstore.New(client, redisstore.WithPool("orders")))
 //	g, err := uid.NewCached(ctx, workers)
 //
-// and also a segment.Source and a segment.Creator: see "Segments" below.
+// and also a segment.Source and a segment.Creator: see "Segments" below. How to run a fleet, and how to configure the servers, is in
+// doc/fleet.md; what is guaranteed for tags is in doc/segments.md.
 //
 // It requires Redis 5 or later, or Valkey; the tests run on Redis 7.0. It is a module of its own, because it
 // depends on github.com/redis/go-redis/v9.

@@ -39,43 +39,6 @@ func hashKey(pool string) string  { return "ringuid:{" + pool + "}:slots" }
 func indexKey(pool string) string { return "ringuid:{" + pool + "}:free" }
 func tagsKey(pool string) string  { return "ringuid:{" + pool + "}:tags" }
 
-// replicated is a primary with two replicas: a write counts if one of them has it.
-type replicated struct {
-	primary  *redistest.Server
-	replicas [2]*redistest.Server
-}
-
-func startReplicated(primary *redistest.Server) *replicated {
-	return &replicated{primary, [2]*redistest.Server{primary.Replica(), primary.Replica()}}
-}
-
-// declare sets the number of servers of a pool, as an operator can. Otherwise the first writes need both replicas.
-func (r *replicated) declare(pool string) {
-	r.primary.MustCommand("HSET", hashKey(pool), "servers", "3")
-}
-
-// restart starts the primary again. The replication ID changes when the first replica is back.
-func (r *replicated) restart() {
-	r.primary.Restart()
-	for _, replica := range r.replicas {
-		replica.WaitSynced(r.primary)
-	}
-}
-
-// loseWrites calls write. What it writes counts, because one replica has it, but the other one is promoted.
-func (r *replicated) loseWrites(write func()) {
-	former, promoted, has := r.primary, r.replicas[0], r.replicas[1]
-	promoted.WaitSynced(former)
-	has.WaitSynced(former)
-	promoted.Disconnect()
-	write()
-	former.Kill()
-	promoted.Promote()
-	has.Follow(promoted.Address())
-	r.primary, r.replicas = promoted, [2]*redistest.Server{has, promoted.Replica()}
-	has.WaitSynced(promoted)
-}
-
 // ids returns the worker IDs of slots in ascending order.
 func ids(slots []recycled.Slot) []int64 {
 	ids := []int64{}

@@ -18,20 +18,20 @@ import (
 
 // harness starts a primary with two replicas, behind a proxy, and returns how to open stores and inject faults.
 func harness(t *testing.T) storetest.Harness {
-	servers := startReplicated(redistest.StartWithClock(t, "--appendfsync", "always")) // what was acknowledged is there after a kill
-	p := newProxy(t, servers.primary.Address())
+	servers := redistest.StartWithClock(t, "--appendfsync", "always").Replicate() // what was acknowledged is there after a kill
+	p := newProxy(t, servers.Address())
 	var offset time.Duration
 	last := "" // the name of the store that was opened last
-	kill, start := func(testing.TB) { servers.primary.Kill() }, func(testing.TB) { servers.restart() }
-	pause, resume := func(testing.TB) { servers.primary.Pause() }, func(testing.TB) { servers.primary.Resume() }
+	kill, start := func(testing.TB) { servers.Kill() }, func(testing.TB) { servers.Restart() }
+	pause, resume := func(testing.TB) { servers.Pause() }, func(testing.TB) { servers.Resume() }
 	loseWrites := func(_ testing.TB, write func()) {
-		servers.loseWrites(write)
-		p.SetTarget(servers.primary.Address())
+		servers.LoseWrites(write)
+		p.SetTarget(servers.Address())
 	}
 	return storetest.Harness{
 		New: func(tb testing.TB, name string) storetest.Store {
-			if name != last {
-				servers.declare(name)
+			if name != last { // as an operator can; otherwise the first writes need both replicas
+				servers.MustCommand("HSET", hashKey(name), "servers", "3")
 			}
 			last = name
 			return redisstore.New(connect(tb, p.Address()), redisstore.WithPool(name), redisstore.WithAcknowledgeTimeout(time.Minute))
@@ -41,14 +41,14 @@ func harness(t *testing.T) storetest.Harness {
 			LoseRequests: p.LoseRequests, LoseReplies: p.LoseReplies, DelayWrites: p.DelayRequests,
 			StepClock: func(_ testing.TB, d time.Duration) {
 				offset += d
-				servers.primary.SetClock(offset)
+				servers.SetClock(offset)
 			},
 			Without: map[string]string{"StopClock": "the clock of the server can be stepped, and does not stop"},
 		},
 		Tags: segmenttest.Harness{Faults: segmenttest.Faults{
 			Kill: kill, Start: start, Pause: pause, Resume: resume, LoseReplies: p.LoseReplies, LoseWrites: loseWrites,
 			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
-				c, ctx := connect(tb, servers.primary.Address()), context.Background()
+				c, ctx := connect(tb, servers.Address()), context.Background()
 				dump, err := c.Dump(ctx, tagsKey(last)).Result()
 				if err != nil {
 					tb.Fatal(err)
@@ -59,7 +59,7 @@ func harness(t *testing.T) storetest.Harness {
 				}
 			},
 			SetCounter: func(_ testing.TB, tag string, next int64) {
-				servers.primary.MustCommand("HSET", tagsKey(last), "next:"+tag, fmt.Sprint(next))
+				servers.MustCommand("HSET", tagsKey(last), "next:"+tag, fmt.Sprint(next))
 			},
 		}},
 	}

@@ -5,5 +5,6 @@
 //	workers := recycled.New(store)
 //	orders, err := segment.New(ctx, store, "orders")
 //
-// [New] says which servers and drivers, what it costs, and what a failover does.
+// [New] says which servers and drivers, what it costs, and what a failover does. How to run a fleet is in doc/fleet.md, and what is
+// guaranteed for tags in doc/segments.md.
 package sqlstore

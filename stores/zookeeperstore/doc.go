@@ -7,6 +7,8 @@
 //	assigner := recycled.New(zookeeperstore.New(conn))
 //	generator, err := uid.NewCached(ctx, assigner)
 //
+// How to run a fleet is in doc/fleet.md, and what is guaranteed for tags in doc/segments.md.
+//
 // The client drops a connection on which the server is silent for two thirds of the session's timeout, and the calls on it
 // fail. While a server starts, the client may wait for 7 times the timeout until it tries to connect again. So choose a timeout of seconds,
 // not of minutes.

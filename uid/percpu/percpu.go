@@ -21,7 +21,7 @@
 // while another has none.
 //
 // Do not use this package if you rely on the order of uid.Cached.Next. It has no advantage for one
-// goroutine (uid.Cached.Local is faster), for batches (NextN), or if UIDs are taken rarely.
+// goroutine (uid.Cached.Local is faster), for batches (NextN), or if UIDs are taken rarely. doc/performance.md compares the calls.
 //
 // A Generator is a uid.Generator. Its Stats and Format are those of the Cached generator, and so are
 // the UIDs of NextN, which need no block.

@@ -31,4 +31,6 @@
 // A fault that the harness cannot inject must be listed in Faults.Without with the reason. Its tests are
 // skipped, and the output says why. A fault that is neither set nor listed fails its tests, so that none
 // is forgotten.
+//
+// Package storetest tests a store that also keeps tags, and has a whole store as an example.
 package assigntest

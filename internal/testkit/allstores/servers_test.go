@@ -181,6 +181,15 @@ func startPostgreSQL(t *testing.T) (storetest.Harness, addressFunc) {
 	}
 }
 
+// stepped returns how to change a clock whose offset can be set.
+func stepped(set func(offset time.Duration)) func(testing.TB, time.Duration) {
+	var offset time.Duration
+	return func(_ testing.TB, d time.Duration) {
+		offset += d
+		set(offset)
+	}
+}
+
 // at returns addresses of a server that has stores by their names.
 func at(p *testserver.Proxy) addressFunc {
 	return func(_ testing.TB, name string) string { return p.Address() + " " + name }
@@ -194,12 +203,24 @@ func openRedis(tb testing.TB, address string) storetest.Store {
 }
 
 func startRedis(t *testing.T) (storetest.Harness, addressFunc) {
-	s := redistest.StartWithClock(t, "--appendfsync", "always")
+	s := redistest.StartWithClock(t, "--appendfsync", "always").Replicate()
 	p := testserver.NewProxy(t, s.Address())
 	h := harness(&s, p)
 	h.Slots.DelayWrites = p.DelayRequests
-	h.Slots.StepClock = func(_ testing.TB, d time.Duration) { s.SetClock(d) }
-	return h, at(p)
+	h.Slots.StepClock = stepped(func(offset time.Duration) { s.SetClock(offset) })
+	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
+		s.LoseWrites(write)
+		p.SetTarget(s.Address())
+	}
+	h.Tags.LoseWrites = h.Slots.LoseWrites
+	last := "" // the name of the store that was opened last
+	return h, func(tb testing.TB, name string) string {
+		if name != last { // as an operator can; otherwise the first writes need both replicas
+			s.MustCommand("HSET", "ringuid:{"+name+"}:slots", "servers", "3")
+		}
+		last = name
+		return at(p)(tb, name)
+	}
 }
 
 func openEtcd(tb testing.TB, address string) storetest.Store {
@@ -237,6 +258,6 @@ func startZooKeeper(t *testing.T) (storetest.Harness, addressFunc) {
 	s := zookeepertest.StartWithClock(t)
 	p := testserver.NewProxy(t, s.Address())
 	h := harness(&s, p)
-	h.Slots.StepClock = func(_ testing.TB, d time.Duration) { s.SetClock(d) }
+	h.Slots.StepClock = stepped(func(offset time.Duration) { s.SetClock(offset) })
 	return h, at(p)
 }

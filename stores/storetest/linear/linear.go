@@ -7,7 +7,8 @@
 //	}
 //
 // Each slot and the pool are registers with compare-and-swap, and each tag is a counter. A call that returned an error may have
-// its effect at any time after its call, or never. Calls must fail while the harness kills the store, or loses requests or replies.
+// its effect at any time after its call, or never. Calls must fail while the harness kills the store, loses requests or replies, or delays
+// writes. A history of the store that has ended must not come back.
 package linear
 
 import (
@@ -40,6 +41,7 @@ func Run(t *testing.T, h storetest.Harness) {
 		f := h.Slots
 		inject(t, map[string]fault{
 			"Kill": {around(f.Kill, f.Start), true}, "Pause": {around(f.Pause, f.Resume), false}, "LoseRequests": {f.LoseRequests, true}, "LoseReplies": {f.LoseReplies, true},
+			"LoseWrites": {f.LoseWrites, false}, "DelayWrites": {delayed(f.DelayWrites), true}, "StepClock": {stepped(f.StepClock), false},
 		}, func(t *testing.T, f fault) { slots(t, h, f) })
 	})
 	t.Run("tags", func(t *testing.T) {
@@ -66,6 +68,26 @@ func around(begin, end func(testing.TB)) func(testing.TB, func()) {
 		call()
 		end(tb)
 	}
+}
+
+// delayed returns how to disturb a store by writes that arrive later than others that are sent after them.
+func delayed(delay func(testing.TB, func()) func()) func(testing.TB, func()) {
+	if delay == nil {
+		return nil
+	}
+	return func(tb testing.TB, call func()) {
+		deliver := delay(tb, call)
+		time.Sleep(during)
+		deliver()
+	}
+}
+
+// stepped returns how to disturb a store by a clock that is set forward, and back.
+func stepped(step func(testing.TB, time.Duration)) func(testing.TB, func()) {
+	if step == nil {
+		return nil
+	}
+	return around(func(tb testing.TB) { step(tb, time.Minute) }, func(tb testing.TB) { step(tb, -time.Minute) })
 }
 
 // inject runs a test without a fault, and with each fault that the harness has.

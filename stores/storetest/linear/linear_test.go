@@ -5,10 +5,11 @@ import (
 	"errors"
 	"math"
 	"path"
-	"slices"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -49,6 +50,22 @@ func newMemory(wrap func(memory) storetest.Store) storetest.Harness {
 		Slots: assigntest.Faults{
 			Kill: func(testing.TB) { last.Kill() }, Start: func(testing.TB) { last.Start() },
 			Pause: func(testing.TB) { last.Pause() }, Resume: func(testing.TB) { last.Resume() },
+			LoseWrites: func(_ testing.TB, write func()) {
+				write()
+				last.Failover(20)
+			},
+			DelayWrites: func(_ testing.TB, write func()) func() {
+				last.SetFaults(func(op assigntest.Op) assigntest.Fault {
+					if op.Write != nil {
+						return assigntest.Delay
+					}
+					return assigntest.NoFault
+				})
+				write()
+				last.SetFaults(nil)
+				return func() { last.Deliver() }
+			},
+			StepClock: func(_ testing.TB, d time.Duration) { last.StepClock(d) },
 		},
 		Tags: segmenttest.Harness{Faults: segmenttest.Faults{
 			Kill: func(testing.TB) { last.tags.Kill() }, Start: func(testing.TB) { last.tags.Start() },
@@ -192,19 +209,29 @@ func (s *repeatingSource) Take(ctx context.Context, r segment.Request) (segment.
 
 // Each fault is injected whose functions are all there.
 func TestInject(t *testing.T) {
-	var events []string
-	event := func(name string) func(testing.TB) { return func(testing.TB) { events = append(events, name) } }
+	events, current := map[string][]string{}, ""
+	event := func(name string) func(testing.TB) {
+		return func(testing.TB) { events[current] = append(events[current], name) }
+	}
 	t.Run("faults", func(t *testing.T) {
 		inject(t, map[string]fault{
 			"Kill": {around(event("kill"), event("start")), true}, "Pause": {around(event("pause"), nil), false}, "LoseReplies": {nil, true},
+			"DelayWrites": {delayed(func(tb testing.TB, call func()) func() {
+				event("delay")(tb)
+				call()
+				return func() { event("deliver")(tb) }
+			}), true},
+			"StepClock": {stepped(func(tb testing.TB, d time.Duration) { event(d.String())(tb) }), false},
 		}, func(t *testing.T, f fault) {
-			events = append(events, path.Base(t.Name()))
+			current = path.Base(t.Name())
+			events[current] = nil
 			if f.disturb != nil {
 				f.disturb(t, func() { event("call")(t) })
 			}
 		})
 	})
-	if want := []string{"no_fault", "Kill", "kill", "call", "start"}; !slices.Equal(events, want) {
+	if want := map[string][]string{"no_fault": nil, "Kill": {"kill", "call", "start"}, "DelayWrites": {"delay", "call", "deliver"},
+		"StepClock": {"1m0s", "call", "-1m0s"}}; !reflect.DeepEqual(events, want) {
 		t.Errorf("%v, want %v", events, want)
 	}
 }
@@ -315,6 +342,10 @@ func TestFindsWhatIsBroken(t *testing.T) {
 		"writes are refused in two histories": {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &changed} },
 			func(t *testing.T, stores []storetest.Store, _ fault) *history {
 				return swaps(t, stores, fault{disturb: func(testing.TB, func()) { changed.Store(true) }})
+			}, slotModel},
+		"a failover loses writes, and the history stays": {func(m memory) storetest.Store { return m },
+			func(t *testing.T, stores []storetest.Store, _ fault) *history {
+				return swaps(t, stores, fault{disturb: func(testing.TB, func()) { stores[0].(memory).LoseWrites(20) }})
 			}, slotModel},
 		"ranges are empty":    {func(m memory) storetest.Store { return &emptySource{memory: m} }, takes, counterModel},
 		"ranges are too long": {func(m memory) storetest.Store { return longSource{m} }, takes, counterModel},
