@@ -19,7 +19,7 @@ const (
 type Config struct {
 	// Provider generates the runs. If it is nil, Put fills the ring. A ring with a provider has no Put:
 	// two sources would have to agree on which integers are theirs. Without a provider there is no padder, so
-	// PaddingFactor, Interval, Stale, OnSchedule, BeforeRun and Assist have no effect.
+	// PaddingFactor, Interval, Stale, OnSchedule, BeforeRun and Assist have no effect, but are checked.
 	Provider Provider
 
 	// Capacity is the number of runs that the ring holds, including the current one: a power of

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-const module = "github.com/ringuid/ringuid/"
+const module = "github.com/ringuid/ringuid"
 
 // allowed lists, for each package, the packages of ringuid that it may import. The tests of a
 // package, and the test support in internal/testkit, may import any package.
@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 	"cmd/ringuid/internal/benchserver":         {"cmd/ringuid/internal/server", "metrics/promcollect", "uid", "workerassign"},
 	"cmd/ringuid/internal/connect":             {"cmd/ringuid/internal/await", "segment", "settings", "stores/etcdstore", "stores/filestore", "stores/redisstore", "stores/sqlstore", "stores/zookeeperstore", "workerassign", "workerassign/recycled"},
 	"cmd/ringuid/internal/doctor":              {"cmd/ringuid/internal/await", "cmd/ringuid/internal/connect", "segment", "stores/filestore", "stores/redisstore", "stores/sqlstore", "uid", "workerassign", "workerassign/recycled"},
-	"cmd/ringuid/internal/cli":                 {"bitsalloc", "cmd/ringuid/internal/await", "cmd/ringuid/internal/bench", "cmd/ringuid/internal/connect", "cmd/ringuid/internal/doctor", "cmd/ringuid/internal/server", "cmd/ringuid/internal/sqltext", "metrics/promcollect", "segment", "settings", "uid", "workerassign", "workerassign/recycled"},
+	"cmd/ringuid/internal/cli":                 {".", "bitsalloc", "cmd/ringuid/internal/await", "cmd/ringuid/internal/bench", "cmd/ringuid/internal/connect", "cmd/ringuid/internal/doctor", "cmd/ringuid/internal/server", "cmd/ringuid/internal/sqltext", "metrics/promcollect", "segment", "settings", "uid", "workerassign", "workerassign/recycled"},
 	"cmd/ringuid":                              {"cmd/ringuid/internal/cli"},
 	"tools/typecheck":                          nil,
 	"tools/mutants":                            {"tools/mutants/choice"},
@@ -84,9 +84,10 @@ func isOfModules(name string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool { return name == m || strings.HasPrefix(name, m+"/") })
 }
 
-// isExample reports whether a package is an example, or a benchmark, which use the library as other programs do.
-func isExample(name string) bool {
-	return strings.HasPrefix(name+"/", "examples/") || strings.HasPrefix(name+"/", "benchmarks/") || path.Base(name) == "example"
+// isExample reports whether a package is an example, or a benchmark, which use the library as other programs do. In the root module all
+// examples are in one directory.
+func isExample(name string, inOther bool) bool {
+	return strings.HasPrefix(name, "examples/") || inOther && (strings.HasPrefix(name+"/", "benchmarks/") || path.Base(name) == "example")
 }
 
 // Each package imports only packages that are below it, and those of the root module only those of few other modules; and the examples
@@ -100,15 +101,17 @@ func TestPackages(t *testing.T) {
 	}
 	for name, imported := range imports {
 		below, known := allowed[name]
-		if !known && !isExample(name) && !strings.HasPrefix(name, "internal/testkit/") {
+		inOther := slices.ContainsFunc(others, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
+		isExample := isExample(name, inOther)
+		if !known && !isExample && !strings.HasPrefix(name, "internal/testkit/") {
 			t.Errorf("package %s has no entry in allowed", name)
 		}
 		for _, other := range imported {
-			ours, isOurs := strings.CutPrefix(other, module)
-			if isOurs && known && !slices.Contains(below, ours) || isOurs && isExample(name) && strings.HasPrefix(ours, "internal/") {
+			ours, isOurs := strings.CutPrefix(other+"/", module+"/")
+			ours = path.Clean(ours) // "." is the root package
+			if isOurs && known && !slices.Contains(below, ours) || isOurs && isExample && strings.HasPrefix(ours, "internal/") {
 				t.Errorf("%s imports %s, which is not below it", name, other)
 			}
-			inOther := slices.ContainsFunc(others, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 			if !isOurs && !inOther && known && !isOfModules(other) {
 				t.Errorf("%s imports %s, which is no module that it may depend on", name, other)
 			}
@@ -125,7 +128,7 @@ func importsOf(t *testing.T, root fs.FS) (imports map[string][]string, others []
 		case err != nil:
 			return err
 		case entry.IsDir():
-			if entry.Name() == "testdata" || name == ".git" {
+			if base := entry.Name(); base == "testdata" || name != "." && (base[0] == '.' || base[0] == '_') {
 				return fs.SkipDir // not built
 			}
 			if _, err := fs.Stat(root, path.Join(name, "go.mod")); err == nil && name != "." {

@@ -10,8 +10,8 @@ import (
 	"github.com/ringuid/ringuid/stores/storetest/linear"
 )
 
-// Each call of a store has its effect at one instant between its call and its return, while the server is killed, is paused, and loses
-// requests and replies.
+// Each call of a store has its effect at one instant between its call and its return, while the server is killed, is paused, loses requests,
+// replies and writes, executes writes late, and has another clock.
 func TestLinearizable(t *testing.T) {
 	testkit.Slow(t, "it starts servers")
 	onEach(t, func(t *testing.T, h storetest.Harness, _ addressFunc) { linear.Run(t, h) })

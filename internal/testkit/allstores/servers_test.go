@@ -208,8 +208,9 @@ func startRedis(t *testing.T) (storetest.Harness, addressFunc) {
 	h := harness(&s, p)
 	h.Slots.DelayWrites = p.DelayRequests
 	h.Slots.StepClock = stepped(func(offset time.Duration) { s.SetClock(offset) })
-	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
+	h.Slots.LoseWrites = func(tb testing.TB, write func()) {
 		s.LoseWrites(write)
+		h.Slots.StepClock(tb, 0) // the new primary has the clock of the former one
 		p.SetTarget(s.Address())
 	}
 	h.Tags.LoseWrites = h.Slots.LoseWrites

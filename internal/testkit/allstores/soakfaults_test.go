@@ -60,10 +60,10 @@ func (s *soaking) disturb(t *testing.T) {
 	s.result.faults[name+effect]++
 }
 
-// loseWrites ends the takers, and makes the store lose writes. It reports whether a read then shows a record as it was before a write
-// that had been acknowledged.
+// loseWrites makes the store lose writes, after the end of the takers if the store does not notice it. It reports whether a read then shows
+// a record as it was before a write that had been acknowledged.
 func (s *soaking) loseWrites(t *testing.T, wait func()) (hasEffect bool) {
-	if s.takers != nil {
+	if s.takers != nil && !s.noticesLoss() {
 		s.takers.Wait(1)
 		s.endTakers()
 	}
@@ -77,7 +77,9 @@ func (s *soaking) loseWrites(t *testing.T, wait func()) (hasEffect bool) {
 		})
 	})
 	s.failovers++
-	s.tag = nil // its counter may have been set back
+	if !s.noticesLoss() {
+		s.tag = nil // its counter may have been set back
+	}
 	reader := s.open(t)
 	testkit.Retry(t, "the store can be read", func() error {
 		state, err := reader.Read(t.Context(), recycled.Query{All: true})

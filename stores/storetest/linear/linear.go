@@ -8,7 +8,8 @@
 //
 // Each slot and the pool are registers with compare-and-swap, and each tag is a counter. A call that returned an error may have
 // its effect at any time after its call, or never. Calls must fail while the harness kills the store, loses requests or replies, or delays
-// writes. A history of the store that has ended must not come back.
+// writes. A history of the store that has ended must not come back: so LoseWrites must make the former primary unreachable, and a Read must
+// return the history and the records of one instant.
 package linear
 
 import (
@@ -40,14 +41,17 @@ func Run(t *testing.T, h storetest.Harness) {
 	t.Run("slots", func(t *testing.T) {
 		f := h.Slots
 		inject(t, map[string]fault{
-			"Kill": {around(f.Kill, f.Start), true}, "Pause": {around(f.Pause, f.Resume), false}, "LoseRequests": {f.LoseRequests, true}, "LoseReplies": {f.LoseReplies, true},
-			"LoseWrites": {f.LoseWrites, false}, "DelayWrites": {delayed(f.DelayWrites), true}, "StepClock": {stepped(f.StepClock), false},
+			"Kill": {disturb: around(f.Kill, f.Start), fails: true}, "Pause": {disturb: around(f.Pause, f.Resume)},
+			"LoseRequests": {disturb: f.LoseRequests, fails: true}, "LoseReplies": {disturb: f.LoseReplies, fails: true},
+			"LoseWrites": {disturb: f.LoseWrites, loses: true}, "DelayWrites": {disturb: delayed(f.DelayWrites), fails: true},
+			"StepClock": {disturb: stepped(f.StepClock)},
 		}, func(t *testing.T, f fault) { slots(t, h, f) })
 	})
 	t.Run("tags", func(t *testing.T) {
 		f := h.Tags.Faults
 		inject(t, map[string]fault{
-			"Kill": {around(f.Kill, f.Start), true}, "Pause": {around(f.Pause, f.Resume), false}, "LoseReplies": {f.LoseReplies, true}, "LoseWrites": {f.LoseWrites, false},
+			"Kill": {disturb: around(f.Kill, f.Start), fails: true}, "Pause": {disturb: around(f.Pause, f.Resume)},
+			"LoseReplies": {disturb: f.LoseReplies, fails: true}, "LoseWrites": {disturb: f.LoseWrites, loses: true},
 		}, func(t *testing.T, f fault) { tags(t, h, f) })
 	})
 }
@@ -55,7 +59,8 @@ func Run(t *testing.T, h storetest.Harness) {
 // A fault disturbs the store while it calls a function.
 type fault struct {
 	disturb func(testing.TB, func()) // nil if the harness does not have it
-	fails   bool                     // calls fail meanwhile; otherwise, they may wait for its end, or succeed
+	fails   bool                     // calls fail meanwhile; otherwise, they may wait for its end, fail or succeed
+	loses   bool                     // what succeeds meanwhile is lost
 }
 
 // around returns how to disturb a store from a begin to an end.
@@ -154,6 +159,9 @@ func (h *history) run(t *testing.T, f fault, call func(ctx context.Context, clie
 				await(t, "calls without a result", &h.unknown, 1)
 			}
 			time.Sleep(during)
+			for want, end := h.done.Load()+clients, time.Now().Add(during+timeout); f.loses && h.done.Load() < want && time.Now().Before(end); {
+				time.Sleep(pause)
+			}
 		})
 	}
 	await(t, "calls that succeed", &h.done, before)

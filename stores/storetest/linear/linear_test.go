@@ -85,13 +85,26 @@ func TestMemory(t *testing.T) {
 			inject(tb)
 		}
 	}
+	lose, delay, step := h.Slots.LoseWrites, h.Slots.DelayWrites, h.Slots.StepClock
+	h.Slots.LoseWrites = func(tb testing.TB, write func()) {
+		faults++
+		lose(tb, write)
+	}
+	h.Slots.DelayWrites = func(tb testing.TB, write func()) func() {
+		faults++
+		return delay(tb, write)
+	}
+	h.Slots.StepClock = func(tb testing.TB, d time.Duration) {
+		faults++
+		step(tb, d)
+	}
 	h.Slots.LoseRequests = around(h.Slots.Kill, h.Slots.Start)
 	h.Slots.LoseReplies = h.Slots.LoseRequests
 	h.Tags.LoseReplies = around(h.Tags.Kill, h.Tags.Start)
 	h.Tags.LoseWrites = h.Tags.LoseReplies
 	Run(t, h)
-	if faults != 8 {
-		t.Errorf("%d faults, want 8", faults)
+	if faults != 12 { // the clock is stepped twice
+		t.Errorf("%d faults, want 12", faults)
 	}
 }
 
@@ -215,13 +228,13 @@ func TestInject(t *testing.T) {
 	}
 	t.Run("faults", func(t *testing.T) {
 		inject(t, map[string]fault{
-			"Kill": {around(event("kill"), event("start")), true}, "Pause": {around(event("pause"), nil), false}, "LoseReplies": {nil, true},
-			"DelayWrites": {delayed(func(tb testing.TB, call func()) func() {
+			"Kill": {disturb: around(event("kill"), event("start"))}, "Pause": {disturb: around(event("pause"), nil)}, "LoseReplies": {},
+			"DelayWrites": {disturb: delayed(func(tb testing.TB, call func()) func() {
 				event("delay")(tb)
 				call()
 				return func() { event("deliver")(tb) }
-			}), true},
-			"StepClock": {stepped(func(tb testing.TB, d time.Duration) { event(d.String())(tb) }), false},
+			})},
+			"StepClock": {disturb: stepped(func(tb testing.TB, d time.Duration) { event(d.String())(tb) })},
 		}, func(t *testing.T, f fault) {
 			current = path.Base(t.Name())
 			events[current] = nil
@@ -241,7 +254,7 @@ func TestFaultLasts(t *testing.T) {
 	testkit.Slow(t, "it waits for the end of a call")
 	t.Parallel()
 	h := newMemory(func(m memory) storetest.Store { return m })
-	f := fault{around(h.Tags.Pause, h.Tags.Resume), true}
+	f := fault{disturb: around(h.Tags.Pause, h.Tags.Resume), fails: true}
 	if log := takes(t, open(t, h), f); log.unknown.Load() == 0 {
 		t.Error("each call had a result")
 	}
@@ -357,6 +370,28 @@ func TestFindsWhatIsBroken(t *testing.T) {
 				t.Error("all is said to be linearizable")
 			}
 		})
+	}
+}
+
+// A history that has ended does not come back.
+func TestComesBack(t *testing.T) {
+	for _, tt := range []struct {
+		want  bool
+		calls []porcupine.Operation // of the histories a and b, in turn
+	}{
+		{false, []porcupine.Operation{{Call: 0, Return: 9, Output: "x"}, {Call: 1, Return: 8, Output: "x"}, {Call: 2, Return: 7, Output: true}, {Call: 8, Return: 9, Output: "y"}}},
+		{true, []porcupine.Operation{{Call: 0, Return: 1, Output: "x"}, {Call: 2, Return: 3, Output: "x"}, {Call: 4, Return: 5, Output: true}}},
+		{false, []porcupine.Operation{{Call: 0, Return: 1, Output: "x"}, {Call: 2, Return: 3, Output: "x"}, {Call: 4, Return: 5, Output: false}}},
+		{false, []porcupine.Operation{{Call: 0, Return: 1, Output: "x"}, {Call: 2, Return: 3, Output: "x"}, {Call: 4, Return: math.MaxInt64}}},
+	} {
+		h := newHistory()
+		for n, c := range tt.calls {
+			r := register{int64(n % 3), []string{"a", "b"}[n%2]}
+			h.calls[r] = append(h.calls[r], c)
+		}
+		if got := h.comesBack(); (got != "") != tt.want {
+			t.Errorf("%+v: %q", tt.calls, got)
+		}
 	}
 }
 

@@ -61,7 +61,38 @@ var errRefused = errors.New("refused")
 
 // slots tests Read and Write.
 func slots(t *testing.T, h storetest.Harness, f fault) {
-	swaps(t, open(t, h), f).check(t, slotModel)
+	log := swaps(t, open(t, h), f)
+	log.check(t, slotModel)
+	if text := log.comesBack(); text != "" {
+		t.Error(text)
+	}
+}
+
+// comesBack returns what is wrong if a history of the store was used before and after another one.
+func (h *history) comesBack() string {
+	type span struct{ firstReturn, lastCall int64 }
+	spans := map[string]span{}
+	for r, calls := range h.calls {
+		name := r.(register).history
+		for _, c := range calls {
+			if c.Output == nil || c.Output == false {
+				continue // of a Write, which says nothing of the history
+			}
+			s, known := spans[name]
+			if !known {
+				s.firstReturn = c.Return
+			}
+			spans[name] = span{min(s.firstReturn, c.Return), max(s.lastCall, c.Call)}
+		}
+	}
+	for a, x := range spans {
+		for b, y := range spans {
+			if x.firstReturn < y.lastCall && y.firstReturn < x.lastCall && a < b {
+				return fmt.Sprintf("the histories %q and %q of the store take turns", a, b)
+			}
+		}
+	}
+	return ""
 }
 
 // open returns several clients of a store that no other test uses.
