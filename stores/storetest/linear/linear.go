@@ -112,6 +112,7 @@ type history struct {
 	calls   map[any][]porcupine.Operation
 	done    atomic.Int64 // rounds of calls that have succeeded
 	unknown atomic.Int64 // calls without a result
+	wrong   []string     // what no register shows
 }
 
 func newHistory() *history {
@@ -153,7 +154,14 @@ func (h *history) run(t *testing.T, f fault, call func(ctx context.Context, clie
 		})
 	}
 	await(t, "calls that succeed", &h.done, before)
-	if f.disturb != nil {
+	times := 0
+	switch {
+	case f.loses:
+		times = 2 // the first time is not special
+	case f.disturb != nil:
+		times = 1
+	}
+	for range times {
 		f.disturb(t, func() {
 			if f.fails {
 				await(t, "calls without a result", &h.unknown, 1)
@@ -163,6 +171,7 @@ func (h *history) run(t *testing.T, f fault, call func(ctx context.Context, clie
 				time.Sleep(pause)
 			}
 		})
+		await(t, "calls that succeed", &h.done, before)
 	}
 	await(t, "calls that succeed", &h.done, before)
 	if f.fails && h.unknown.Load() == 0 {
@@ -189,8 +198,9 @@ func (h *history) check(t *testing.T, m porcupine.Model) {
 	t.Logf("%d registers, %d rounds of calls that succeeded, %d calls without a result", len(h.calls), h.done.Load(), h.unknown.Load())
 }
 
-// problems returns the registers whose calls are not linearizable.
-func (h *history) problems(m porcupine.Model) (problems []string) {
+// problems returns what is wrong, and the registers whose calls are not linearizable.
+func (h *history) problems(m porcupine.Model) []string {
+	problems := slices.Clone(h.wrong)
 	for register, list := range h.calls {
 		switch porcupine.CheckOperationsTimeout(m, list, patient) {
 		case porcupine.Ok:
