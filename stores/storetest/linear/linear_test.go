@@ -386,7 +386,7 @@ func (s *unreadyStore) Read(ctx context.Context, q recycled.Query) (recycled.Sta
 func TestLastRead(t *testing.T) {
 	store := open(t, newMemory(func(m memory) storetest.Store { return &unreadyStore{m, 2} }))[0]
 	h := newHistory()
-	h.readLast(t, store)
+	h.readPatiently(t, store)
 	if len(h.calls) != slotCount+1 {
 		t.Errorf("%d registers were read, want %d", len(h.calls), slotCount+1)
 	}

@@ -126,7 +126,7 @@ func swaps(t *testing.T, stores []storetest.Store, f fault) *history {
 	t.Helper()
 	create(t, stores[0])
 	log := newHistory()
-	first := log.readLast(t, stores[0])
+	first := log.readPatiently(t, stores[0])
 	var last [clients]recycled.State
 	var former [clients]string // the history before the last one
 	log.run(t, f, func(ctx context.Context, client int) error {
@@ -163,15 +163,15 @@ func swaps(t *testing.T, stores []storetest.Store, f fault) *history {
 		}
 		return err
 	})
-	log.readLast(t, stores[0])
+	log.readPatiently(t, stores[0])
 	log.invented(first)
 	log.comesBack()
 	log.simplify()
 	return log
 }
 
-// readLast reads before the first write, or once more, after all refusals, for simplify. The store may still recover.
-func (h *history) readLast(t *testing.T, s storetest.Store) recycled.State {
+// readPatiently reads the pool and all slots, before the first write and after the last one, which simplify needs. The store may still recover.
+func (h *history) readPatiently(t *testing.T, s storetest.Store) recycled.State {
 	t.Helper()
 	for end := time.Now().Add(patient); ; time.Sleep(during / 20) {
 		state, err := h.read(t.Context(), s, 0)
