@@ -67,7 +67,7 @@ func (c *call) count(text string, sel *selection) bool {
 	var err error
 	// Without the sign and the leading zeros that Atoi accepts.
 	sel.n, err = strconv.Atoi(text)
-	if err != nil || sel.n < 1 || sel.n > c.s.cfg.MaxBatch || strconv.Itoa(sel.n) != text {
+	if err != nil || sel.n < 1 || sel.n > c.s.cfg.MaxBatch || text[0] == '+' || text[0] == '0' {
 		c.fail(http.StatusBadRequest, fmt.Sprintf("the parameter n is %.40q; must be 1 to %d", text, c.s.cfg.MaxBatch), nil)
 		return false
 	}
