@@ -52,7 +52,7 @@ test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, 
 
 .PHONY: soak
 soak: ## run fleets on all kinds of stores at once for SOAK (default 1h), with random faults, and print a table
-	cd internal/testkit/allstores && PATH=$$PATH:/usr/sbin RINGUID_REQUIRE_SERVER=1 go test -count=1 -v -timeout 0 -parallel 6 -run '^TestSoak$$' . -soak $${SOAK:-1h}
+	cd internal/testkit/allstores && PATH=$$PATH:/usr/sbin RINGUID_REQUIRE_SERVER=1 go test -count=1 -v -timeout 0 -parallel 10 -run '^TestSoak$$' . -soak $${SOAK:-1h}
 
 .PHONY: release-check
 release-check: ## install the command as users do, from modules with the versions that scripts/release.sh writes

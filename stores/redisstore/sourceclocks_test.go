@@ -15,7 +15,8 @@ import (
 // nevertheless.
 func TestRepeatedLossesClockAhead(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartWithClock(t, "--appendonly", "no")
+	server := redistest.Start(t, "--appendonly", "no")
+	server.UseClock()
 	s := redisstore.New(connect(t, server.Address()))
 	server.SetClock(time.Hour)
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
@@ -36,7 +37,8 @@ func TestRepeatedLossesClockAhead(t *testing.T) {
 // A tag that was lost begins beyond the gap, also if it is created again when the clock is right.
 func TestChangeNoticedByClockBehind(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartWithClock(t, "--appendonly", "no")
+	server := redistest.Start(t, "--appendonly", "no")
+	server.UseClock()
 	s := redisstore.New(connect(t, server.Address()))
 	createTag(t, s, "x", segment.TagConfig{})
 	server.SetClock(24 * time.Hour) // the pool is older than its tag of the day

@@ -150,7 +150,8 @@ func TestTagChanges(t *testing.T) {
 
 // The gap grows with the time since the last write, and never becomes smaller than the gap.
 func TestGapGrows(t *testing.T) {
-	server := redistest.StartWithClock(t, "--appendfsync", "always")
+	server := redistest.Start(t, "--appendfsync", "always")
+	server.UseClock()
 	s := redisstore.New(connect(t, server.Address()), redisstore.WithFailoverGap(1000))
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
 	next := take(t, s, segment.Request{Tag: "x"}).First + 10
@@ -199,7 +200,8 @@ func TestRepeatedLosses(t *testing.T) {
 
 // Where a tag begins that a program has created by itself.
 func TestUnusedBefore(t *testing.T) {
-	server := redistest.StartWithClock(t, "--appendfsync", "always")
+	server := redistest.Start(t, "--appendfsync", "always")
+	server.UseClock()
 	c := connect(t, server.Address())
 	s := redisstore.New(c, redisstore.WithFailoverGap(1000))
 	offset := time.Duration(0)

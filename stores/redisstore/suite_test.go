@@ -18,9 +18,8 @@ import (
 
 // harness starts a primary with two replicas, behind a proxy, and returns how to open stores and inject faults.
 func harness(t *testing.T) storetest.Harness {
-	servers := redistest.StartWithClock(t, "--appendfsync", "always").Replicate() // what was acknowledged is there after a kill
+	servers := redistest.Start(t, "--appendfsync", "always").Replicate() // what was acknowledged is there after a kill
 	p := newProxy(t, servers.Address())
-	var offset time.Duration
 	last := "" // the name of the store that was opened last
 	kill, start := func(testing.TB) { servers.Kill() }, func(testing.TB) { servers.Restart() }
 	pause, resume := func(testing.TB) { servers.Pause() }, func(testing.TB) { servers.Resume() }
@@ -39,11 +38,8 @@ func harness(t *testing.T) storetest.Harness {
 		Slots: assigntest.Faults{
 			Kill: kill, Start: start, Pause: pause, Resume: resume, LoseWrites: loseWrites,
 			LoseRequests: p.LoseRequests, LoseReplies: p.LoseReplies, DelayWrites: p.DelayRequests,
-			StepClock: func(_ testing.TB, d time.Duration) {
-				offset += d
-				servers.SetClock(offset)
-			},
-			Without: map[string]string{"StopClock": "the clock of the server can be stepped, and does not stop"},
+			StepClock: func(_ testing.TB, d time.Duration) { servers.StepClock(d) },
+			StopClock: func(_ testing.TB, at time.Time) { servers.StopClock(at) },
 		},
 		Tags: segmenttest.Harness{Faults: segmenttest.Faults{
 			Kill: kill, Start: start, Pause: pause, Resume: resume, LoseReplies: p.LoseReplies, LoseWrites: loseWrites,

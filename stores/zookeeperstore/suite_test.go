@@ -67,9 +67,9 @@ func dialFor(tb testing.TB, timeout time.Duration, servers []string) *zk.Conn {
 
 // faults returns a server with a proxy before it, and the faults of both.
 func faults(tb testing.TB) (*zookeepertest.Server, *testserver.Proxy, assigntest.Faults) {
-	s := zookeepertest.StartWithClock(tb)
+	s := zookeepertest.Start(tb)
+	s.UseClock()
 	p := testserver.NewProxy(tb, s.Address())
-	var offset time.Duration
 	return s, p, assigntest.Faults{
 		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.Kill() },
@@ -78,13 +78,10 @@ func faults(tb testing.TB) (*zookeepertest.Server, *testserver.Proxy, assigntest
 		Resume:       func(testing.TB) { s.Resume() },
 		LoseRequests: p.LoseRequests,
 		LoseReplies:  p.LoseReplies,
-		StepClock: func(_ testing.TB, d time.Duration) {
-			offset += d
-			s.SetClock(offset)
-		},
+		StepClock:    func(_ testing.TB, d time.Duration) { s.StepClock(d) },
+		StopClock:    func(_ testing.TB, at time.Time) { s.StopClock(at) },
 		Without: map[string]string{
 			"LoseWrites":  "ZooKeeper loses no acknowledged writes; TestRestoredBackup restores a backup",
-			"StopClock":   "the clock of the server can be stepped, and does not stop",
 			"DelayWrites": "the server drops the requests of a connection when the session has a new one",
 		},
 	}

@@ -14,5 +14,5 @@ import (
 // replies and writes, executes writes late, and has another clock.
 func TestLinearizable(t *testing.T) {
 	testkit.Slow(t, "it starts servers")
-	onEach(t, func(t *testing.T, h storetest.Harness, _ addressFunc) { linear.Run(t, h) })
+	onEach(t, kinds, func(t *testing.T, h storetest.Harness, _ addressFunc) { linear.Run(t, h) })
 }

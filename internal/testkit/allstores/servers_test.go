@@ -51,22 +51,26 @@ var kinds = map[string]kind{
 	"Redis": {startRedis, openRedis}, "etcd": {startEtcd, openEtcd}, "ZooKeeper": {startZooKeeper, openZooKeeper},
 }
 
-// onEach runs a test on each kind of store. The address that it passes on is for openAddress.
-func onEach(t *testing.T, test func(t *testing.T, h storetest.Harness, address addressFunc)) {
+// onEach runs a test on each of the kinds of stores. The address that it passes on is for openAddress.
+func onEach(t *testing.T, kinds map[string]kind, test func(t *testing.T, h storetest.Harness, address addressFunc)) {
 	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, address := k.start(t)
 			h.New = func(tb testing.TB, name string) storetest.Store { return k.open(tb, address(tb, name)) }
-			test(t, h, func(tb testing.TB, store string) string { return name + " " + address(tb, store) })
+			test(t, h, func(tb testing.TB, store string) string { return name + ": " + address(tb, store) })
 		})
 	}
 }
 
 // openAddress returns another client of the store at an address of onEach.
 func openAddress(tb testing.TB, address string) storetest.Store {
-	name, address, _ := strings.Cut(address, " ")
-	return kinds[name].open(tb, address)
+	name, address, _ := strings.Cut(address, ": ")
+	k, ok := kinds[name]
+	if !ok {
+		k = clusters[name]
+	}
+	return k.open(tb, address)
 }
 
 // A server can be killed and paused.
@@ -76,6 +80,7 @@ type server interface {
 	Restart()
 	Pause()
 	Resume()
+	StepClock(d time.Duration)
 }
 
 // harness returns a harness of a server behind a proxy. A failover may replace the server.
@@ -83,8 +88,9 @@ func harness[S server](s *S, p *testserver.Proxy) storetest.Harness {
 	kill, start := func(testing.TB) { (*s).Kill() }, func(testing.TB) { (*s).Restart() }
 	pause, resume := func(testing.TB) { (*s).Pause() }, func(testing.TB) { (*s).Resume() }
 	return storetest.Harness{
-		Slots: assigntest.Faults{Kill: kill, Start: start, Pause: pause, Resume: resume, LoseRequests: p.LoseRequests, LoseReplies: p.LoseReplies},
-		Tags:  segmenttest.Harness{Faults: segmenttest.Faults{Kill: kill, Start: start, Pause: pause, Resume: resume, LoseReplies: p.LoseReplies}},
+		Slots: assigntest.Faults{Kill: kill, Start: start, Pause: pause, Resume: resume, LoseRequests: p.LoseRequests, LoseReplies: p.LoseReplies,
+			StepClock: func(_ testing.TB, d time.Duration) { (*s).StepClock(d) }},
+		Tags: segmenttest.Harness{Faults: segmenttest.Faults{Kill: kill, Start: start, Pause: pause, Resume: resume, LoseReplies: p.LoseReplies}},
 	}
 }
 
@@ -127,6 +133,7 @@ func openMariaDB(tb testing.TB, dsn string) storetest.Store {
 
 func startMariaDB(t *testing.T) (storetest.Harness, addressFunc) {
 	s, id := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--log-slave-updates")...), 1
+	s.UseClock()
 	p := testserver.NewProxy(t, s.Address())
 	p.OneReply = true
 	h := harness(&s, p)
@@ -138,10 +145,12 @@ func startMariaDB(t *testing.T) (storetest.Harness, addressFunc) {
 	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
 		id++
 		replica := s.Replica("--server-id=" + strconv.Itoa(id))
+		replica.UseClock()
 		replica.WaitApplied(s)
 		replica.Admin().MustExec("STOP SLAVE")
 		write()
 		s.Kill()
+		replica.SetClock(s.ClockOffset())
 		replica.Admin().MustExec("SET GLOBAL read_only = 0")
 		s = replica
 		p.SetTarget(s.Address())
@@ -160,14 +169,17 @@ func openPostgreSQL(tb testing.TB, dsn string) storetest.Store {
 
 func startPostgreSQL(t *testing.T) (storetest.Harness, addressFunc) {
 	s := postgrestest.Start(t)
+	s.UseClock()
 	p := testserver.NewProxy(t, s.Address())
 	p.OneReply = true
 	h := harness(&s, p)
 	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
 		standby := s.Standby()
+		standby.UseClock()
 		standby.Disconnect()
 		write()
 		s.Kill()
+		standby.SetClock(s.ClockOffset())
 		standby.Promote()
 		s = standby
 		p.SetTarget(s.Address())
@@ -178,15 +190,6 @@ func startPostgreSQL(t *testing.T) (storetest.Harness, addressFunc) {
 		admin.MustExec("CREATE SCHEMA IF NOT EXISTS " + name)
 		testserver.RunScript(tb, admin, ringuid.PostgreSQLSchema())
 		return strings.Replace(dsn, s.Address(), p.Address(), 1)
-	}
-}
-
-// stepped returns how to change a clock whose offset can be set.
-func stepped(set func(offset time.Duration)) func(testing.TB, time.Duration) {
-	var offset time.Duration
-	return func(_ testing.TB, d time.Duration) {
-		offset += d
-		set(offset)
 	}
 }
 
@@ -203,14 +206,12 @@ func openRedis(tb testing.TB, address string) storetest.Store {
 }
 
 func startRedis(t *testing.T) (storetest.Harness, addressFunc) {
-	s := redistest.StartWithClock(t, "--appendfsync", "always").Replicate()
+	s := redistest.Start(t, "--appendfsync", "always").Replicate()
 	p := testserver.NewProxy(t, s.Address())
 	h := harness(&s, p)
 	h.Slots.DelayWrites = p.DelayRequests
-	h.Slots.StepClock = stepped(func(offset time.Duration) { s.SetClock(offset) })
-	h.Slots.LoseWrites = func(tb testing.TB, write func()) {
+	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
 		s.LoseWrites(write)
-		h.Slots.StepClock(tb, 0) // the new primary has the clock of the former one
 		p.SetTarget(s.Address())
 	}
 	h.Tags.LoseWrites = h.Slots.LoseWrites
@@ -226,7 +227,7 @@ func startRedis(t *testing.T) (storetest.Harness, addressFunc) {
 
 func openEtcd(tb testing.TB, address string) storetest.Store {
 	address, name, _ := strings.Cut(address, " ")
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(address, ","), DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -237,7 +238,9 @@ func openEtcd(tb testing.TB, address string) storetest.Store {
 func startEtcd(t *testing.T) (storetest.Harness, addressFunc) {
 	s := etcdtest.Start(t)
 	p := testserver.NewProxy(t, s.Address())
-	return harness(&s, p), at(p)
+	h := harness(&s, p)
+	h.Slots.StepClock = nil // it has none
+	return h, at(p)
 }
 
 // quiet logs nothing.
@@ -256,9 +259,9 @@ func openZooKeeper(tb testing.TB, address string) storetest.Store {
 }
 
 func startZooKeeper(t *testing.T) (storetest.Harness, addressFunc) {
-	s := zookeepertest.StartWithClock(t)
+	s := zookeepertest.Start(t)
+	s.UseClock()
 	p := testserver.NewProxy(t, s.Address())
 	h := harness(&s, p)
-	h.Slots.StepClock = stepped(func(offset time.Duration) { s.SetClock(offset) })
 	return h, at(p)
 }

@@ -78,6 +78,7 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Optio
 func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	primary := s.server
 	standby := primary.Standby()
+	standby.UseClock()
 	standby.Disconnect()
 	write()
 	primary.Kill()
@@ -102,9 +103,7 @@ func (s *slotServer) faults() assigntest.Faults {
 		LoseRequests: s.proxy.LoseRequests,
 		LoseReplies:  s.proxy.LoseReplies,
 		DelayWrites:  s.proxy.DelayRequests,
-		Without: map[string]string{
-			"StepClock": "the clock of a server cannot be changed without changing this machine's",
-			"StopClock": "the clock of a server cannot be stopped without stopping this machine's",
-		},
+		StepClock:    func(_ testing.TB, d time.Duration) { s.server.StepClock(d) },
+		StopClock:    func(_ testing.TB, at time.Time) { s.server.StopClock(at) },
 	}
 }

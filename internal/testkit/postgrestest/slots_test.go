@@ -30,7 +30,9 @@ func TestSlotTableConformance(t *testing.T) {
 				testkit.Full(t, "the suite runs at read committed in each run")
 			}
 			t.Parallel()
-			s := newSlotServer(t, postgrestest.Start(t, "synchronous_commit=off"))
+			server := postgrestest.Start(t, "synchronous_commit=off")
+			server.UseClock()
+			s := newSlotServer(t, server)
 			s.isolation = level
 			assigntest.RunStoreTests(t, assigntest.Harness{
 				New:    func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
@@ -43,7 +45,9 @@ func TestSlotTableConformance(t *testing.T) {
 func TestRecycledOnSlotTable(t *testing.T) {
 	testkit.Full(t, "Recycled has these tests on MariaDB, Redis and files in each run")
 	t.Parallel()
-	s := newSlotServer(t, postgrestest.Start(t))
+	server := postgrestest.Start(t)
+	server.UseClock()
+	s := newSlotServer(t, server)
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
 			return slottest.New(tb, s.newStore(tb, pool))

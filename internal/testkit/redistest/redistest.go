@@ -27,7 +27,6 @@ const AddressEnv = "RINGUID_REDIS_ADDR"
 type Server struct {
 	*testserver.Process
 	tb        testing.TB
-	hasClock  bool // of StartWithClock
 	flags     []string
 	arguments func() []string
 }
@@ -47,18 +46,7 @@ func Address(tb testing.TB) string {
 // testkit.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	return start(tb, false, flags)
-}
-
-// StartWithClock is like Start, for a server whose clock SetClock can change. It requires a C compiler.
-func StartWithClock(tb testing.TB, flags ...string) *Server {
-	tb.Helper()
-	return start(tb, true, flags)
-}
-
-func start(tb testing.TB, hasClock bool, flags []string) *Server {
-	tb.Helper()
-	s := &Server{tb: tb, hasClock: hasClock, flags: flags}
+	s := &Server{tb: tb, flags: flags}
 	s.arguments = func() []string {
 		return append([]string{
 			"--port", strconv.Itoa(s.Port(0)), "--bind", "127.0.0.1", "--dir", s.Directory(),
@@ -84,7 +72,6 @@ func (s *Server) startNew() {
 		Ports:   1,
 		// Redis ignores a request to shut down while it writes its first append-only file after a synchronization with a primary.
 		Terminate: syscall.SIGTERM, Repeat: true,
-		Clock: s.hasClock,
 	})
 	s.StartNew()
 }
@@ -118,7 +105,7 @@ func (s *Server) Info(name string) string {
 // are those of s, followed by the given ones.
 func (s *Server) Replica(flags ...string) *Server {
 	s.tb.Helper()
-	r := start(s.tb, s.hasClock, append(append([]string(nil), s.flags...), flags...))
+	r := Start(s.tb, append(append([]string(nil), s.flags...), flags...)...)
 	r.Follow(s.Address())
 	r.WaitSynced(s)
 	return r

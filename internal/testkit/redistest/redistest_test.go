@@ -91,7 +91,8 @@ func TestPause(t *testing.T) {
 
 // The clock of a server can be set, to and fro.
 func TestSetClock(t *testing.T) {
-	s := redistest.StartWithClock(t)
+	s := redistest.Start(t)
+	s.UseClock()
 	for _, offset := range []time.Duration{0, 48 * time.Hour, -time.Hour, 1500 * time.Millisecond, 0} {
 		s.SetClock(offset)
 		begin := time.Now().Truncate(time.Microsecond)

@@ -6,10 +6,21 @@ type Replicated struct {
 	replicas [2]*Server
 }
 
-// Replicate starts two replicas of s.
+// Replicate starts two replicas of s. All have a clock that can be set.
 func (s *Server) Replicate() *Replicated {
 	s.tb.Helper()
-	return &Replicated{s, [2]*Server{s.Replica(), s.Replica()}}
+	s.UseClock()
+	return &Replicated{s, [2]*Server{s.replicaWithClock(), s.replicaWithClock()}}
+}
+
+// replicaWithClock is Replica, for a server with a clock that can be set.
+func (s *Server) replicaWithClock() *Server {
+	s.tb.Helper()
+	r := Start(s.tb, s.flags...)
+	r.UseClock()
+	r.Follow(s.Address())
+	r.WaitSynced(s)
+	return r
 }
 
 // Restart starts the primary again. The replication ID changes when the first replica is back.
@@ -21,7 +32,8 @@ func (r *Replicated) Restart() {
 	}
 }
 
-// LoseWrites calls write. What it writes counts, because one replica has it, but the other one is promoted.
+// LoseWrites calls write. What it writes counts, because one replica has it, but the other one is promoted. It gets the clock of the
+// former primary.
 func (r *Replicated) LoseWrites(write func()) {
 	r.tb.Helper()
 	former, promoted, has := r.Server, r.replicas[0], r.replicas[1]
@@ -30,8 +42,9 @@ func (r *Replicated) LoseWrites(write func()) {
 	promoted.Disconnect()
 	write()
 	former.Kill()
+	promoted.SetClock(former.ClockOffset())
 	promoted.Promote()
 	has.Follow(promoted.Address())
-	r.Server, r.replicas = promoted, [2]*Server{has, promoted.Replica()}
+	r.Server, r.replicas = promoted, [2]*Server{has, promoted.replicaWithClock()}
 	has.WaitSynced(promoted)
 }

@@ -19,7 +19,9 @@ func TestSlotTableConformance(t *testing.T) {
 	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
 	test := func(t *testing.T, start func(testing.TB, ...string) *mariadbtest.Server) {
 		t.Parallel()
-		s := newSlotServer(t, start(t, append([]string{strict}, mariadbtest.PrimaryFlags()...)...))
+		server := start(t, append([]string{strict}, mariadbtest.PrimaryFlags()...)...)
+		server.UseClock()
+		s := newSlotServer(t, server)
 		h := assigntest.Harness{
 			New:    func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
 			Faults: s.faults(),
@@ -36,7 +38,9 @@ func TestSlotTableConformance(t *testing.T) {
 
 func TestRecycledOnSlotTable(t *testing.T) {
 	t.Parallel()
-	s := newSlotServer(t, mariadbtest.Start(t, mariadbtest.PrimaryFlags()...))
+	server := mariadbtest.Start(t, mariadbtest.PrimaryFlags()...)
+	server.UseClock()
+	s := newSlotServer(t, server)
 	h := assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
 			return slottest.New(tb, s.newStore(tb, pool))
@@ -61,8 +65,10 @@ func TestSlotTableConformanceGalera(t *testing.T) {
 	faults := s.faults()
 	faults.Kill = func(testing.TB) { c.Node(2).Kill() }
 	faults.Start = func(testing.TB) { c.Node(2).Restart(); c.WaitFor(3) }
-	faults.Without["LoseWrites"] = "a node that replaces another one has received all that it has acknowledged"
-	faults.Without["Pause"] = "the cluster expels a node that does not answer"
+	faults.StepClock, faults.StopClock = nil, nil
+	const single = "TestSlotTableConformance has it, on one server"
+	faults.Without = map[string]string{"LoseWrites": "a node that replaces another one has received all that it has acknowledged",
+		"Pause": "the cluster expels a node that does not answer", "StepClock": single, "StopClock": single}
 	t.Run("store", func(t *testing.T) {
 		faults.Pause, faults.Resume = nil, nil
 		assigntest.RunStoreTests(t, assigntest.Harness{

@@ -116,10 +116,8 @@ func (s *slotServer) faults() assigntest.Faults {
 				}
 			}
 		},
-		Without: map[string]string{
-			"StepClock": "the clock of a server cannot be changed without changing this machine's",
-			"StopClock": "the clock of a server cannot be stopped without stopping this machine's",
-		},
+		StepClock: func(_ testing.TB, d time.Duration) { s.servers[0].StepClock(d) },
+		StopClock: func(_ testing.TB, at time.Time) { s.servers[0].StopClock(at) },
 	}
 }
 
@@ -127,6 +125,7 @@ func (s *slotServer) faults() assigntest.Faults {
 func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	primary := s.servers[0]
 	replica := primary.Replica()
+	replica.UseClock()
 	replica.WaitApplied(primary)
 	replica.Admin().MustExec("STOP SLAVE")
 	write()

@@ -9,9 +9,9 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 )
 
-// clockSource is a library that adds an offset, in microseconds, to the time of the system. The offset is the content of a
-// file, which is mapped into the memory of the process. libfaketime cannot be used, because it deadlocks with jemalloc, which
-// Redis uses.
+// clockSource is a library for a clock that shows the time of the system plus an offset, or is stopped at a time other than 0, in
+// microseconds. These two are the content of a file, which is mapped into the memory of the process. libfaketime cannot be used,
+// because it deadlocks with jemalloc, which Redis uses.
 const clockSource = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -22,19 +22,19 @@ const clockSource = `
 #include <time.h>
 #include <unistd.h>
 
-static volatile long long *offset;
+static volatile long long *set; // the offset, and the time at which the clock is stopped
 
 __attribute__((constructor)) static void map(void) {
-	int fd = open(getenv("RINGUID_CLOCK_OFFSET"), O_RDONLY | O_CLOEXEC);
-	offset = mmap(NULL, sizeof *offset, PROT_READ, MAP_SHARED, fd, 0);
-	if (fd < 0 || offset == MAP_FAILED) abort();
+	int fd = open(getenv("RINGUID_CLOCK"), O_RDONLY | O_CLOEXEC);
+	set = mmap(NULL, 2 * sizeof *set, PROT_READ, MAP_SHARED, fd, 0);
+	if (fd < 0 || set == MAP_FAILED) abort();
 	close(fd);
 }
 
 int clock_gettime(clockid_t id, struct timespec *t) {
 	int result = syscall(SYS_clock_gettime, id, t);
-	if (result == 0 && id == CLOCK_REALTIME && offset) {
-		long long us = t->tv_sec * 1000000LL + t->tv_nsec / 1000 + *offset;
+	if (result == 0 && id == CLOCK_REALTIME && set) {
+		long long stopped = set[1], us = stopped ? stopped : t->tv_sec * 1000000LL + t->tv_nsec / 1000 + set[0];
 		t->tv_sec = us / 1000000;
 		t->tv_nsec = us % 1000000 * 1000;
 	}
@@ -50,8 +50,8 @@ int gettimeofday(struct timeval *restrict tv, void *restrict tz) {
 }
 `
 
-// compileClock makes the server start with a clock that SetClock can change.
-func (p *Process) compileClock() {
+// UseClock restarts the server with a clock that the other methods change, also after a restart. It requires a C compiler.
+func (p *Process) UseClock() {
 	p.tb.Helper()
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
@@ -64,18 +64,49 @@ func (p *Process) compileClock() {
 	if out, err := exec.Command(compiler, "-O2", "-shared", "-fPIC", "-o", p.Path("clock.so"), p.Path("clock.c")).CombinedOutput(); err != nil {
 		p.tb.Fatalf("cc: %v\n%s", err, out)
 	}
-	p.environ = append(p.environ, "LD_PRELOAD="+p.Path("clock.so"), "RINGUID_CLOCK_OFFSET="+p.Path("clock"))
+	if err := p.account.own(p.directory); err != nil {
+		p.tb.Fatal(err)
+	}
+	p.Stop()
+	p.environ = append(p.environ, "LD_PRELOAD="+p.Path("clock.so"), "RINGUID_CLOCK="+p.Path("clock"))
+	p.Restart()
 }
 
-// SetClock makes the clock of a server with Kind.Clock show the time plus offset, also after a restart.
+// SetClock makes the clock show the time plus offset.
 func (p *Process) SetClock(offset time.Duration) {
+	p.tb.Helper()
+	p.offset = offset
+	p.writeClock(0, offset.Microseconds())
+}
+
+// ClockOffset returns by how much the clock differs from that of this machine.
+func (p *Process) ClockOffset() time.Duration { return p.offset }
+
+// StepClock changes the clock by d.
+func (p *Process) StepClock(d time.Duration) {
+	p.tb.Helper()
+	p.SetClock(p.offset + d)
+}
+
+// StopClock stops the clock at a time, or lets it continue if that is the zero time.
+func (p *Process) StopClock(at time.Time) {
+	p.tb.Helper()
+	us := int64(0)
+	if !at.IsZero() {
+		us = at.UnixMicro()
+	}
+	p.writeClock(1, us)
+}
+
+// writeClock writes one of the two numbers of the clock's file.
+func (p *Process) writeClock(index, us int64) {
 	p.tb.Helper()
 	f, err := os.OpenFile(p.Path("clock"), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		p.tb.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(offset.Microseconds())), 0); err != nil {
+	if _, err := f.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(us)), 8*index); err != nil {
 		p.tb.Fatal(err)
 	}
 }

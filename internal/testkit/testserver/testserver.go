@@ -50,9 +50,6 @@ type Kind struct {
 
 	// OnDisk is whether the directory is not in memory (MemoryEnv).
 	OnDisk bool
-
-	// Clock is whether SetClock can change the clock of the server. That requires a C compiler.
-	Clock bool
 }
 
 // Process is a server process with a directory of its own. Its methods must not be called concurrently.
@@ -65,6 +62,7 @@ type Process struct {
 	environ   []string // additional environment variables of all programs
 	cmd       *exec.Cmd
 	exited    chan struct{} // closed when the current process has ended
+	offset    time.Duration // of the clock
 }
 
 // Require calls testkit.Slow, and testkit.Missing if one of the programs is not installed. install says what to install.
@@ -135,9 +133,6 @@ func New(tb testing.TB, kind Kind) *Process {
 	}
 	if err != nil {
 		tb.Fatal(err)
-	}
-	if kind.Clock {
-		p.compileClock()
 	}
 	return p
 }

@@ -44,23 +44,12 @@ func Servers(tb testing.TB) []string {
 // unless all tests must run, see package testkit.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	return start(tb, false)
-}
-
-// StartWithClock is like Start, for a server whose clock SetClock can change. It requires a C compiler.
-func StartWithClock(tb testing.TB) *Server {
-	tb.Helper()
-	return start(tb, true)
-}
-
-func start(tb testing.TB, hasClock bool) *Server {
-	tb.Helper()
 	testserver.Require(tb, "Java (Debian's package default-jre-headless)", "java")
 	if _, err := os.Stat(filepath.Join(jars, "zookeeper.jar")); err != nil {
 		testkit.Missing(tb, "ZooKeeper was not found: install Debian's package libzookeeper-java, or run make test, which does")
 	}
 	s := &Server{tb: tb}
-	s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 1, Clock: hasClock})
+	s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 1})
 	s.StartNew()
 	return s
 }

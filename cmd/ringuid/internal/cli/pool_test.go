@@ -313,7 +313,8 @@ func TestPoolChanges(t *testing.T) {
 // backup may have a smaller horizon.
 func TestPoolFloor(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartWithClock(t)
+	server := redistest.Start(t)
+	server.UseClock()
 	store := "redis://" + server.Address()
 	if r := run(t, "", nil, "pool", "create", "--store", store); r.status != exitOK {
 		t.Fatalf("%+v", r)

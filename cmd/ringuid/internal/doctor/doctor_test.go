@@ -428,7 +428,8 @@ func TestZooKeeper(t *testing.T) {
 // The clock is compared with the bound of the URL, as generators do.
 func TestClockBound(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartWithClock(t)
+	server := redistest.Start(t)
+	server.UseClock()
 	url := "redis://" + server.Address()
 	hold(t, url)
 	server.SetClock(30 * time.Minute) // round trips add to what is allowed, and take seconds on a busy machine
