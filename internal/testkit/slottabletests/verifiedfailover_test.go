@@ -15,6 +15,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -201,5 +202,8 @@ func checkVerified(t *testing.T, db *sql.DB, opts []workerassign.DisposableOptio
 	ahead := f.Horizon + f.Fencing + f.Skew
 	if b := next.NotBefore(); !b.After(granted) || b.Before(before.Add(ahead-time.Millisecond)) || b.After(after.Add(ahead+time.Millisecond)) {
 		t.Errorf("a lease of %v begins at %v, want %v later, and after the last grant of the old primary, %v", before, b, ahead, granted)
+	}
+	if _, err := uid.NewBackfill(t.Context(), workerassign.NewDisposable(db, opts...)); !errors.Is(err, uid.ErrOption) {
+		t.Errorf("NewBackfill() with leases that begin and end = %v, want ErrOption", err)
 	}
 }
