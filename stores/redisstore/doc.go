@@ -51,8 +51,8 @@
 //   - the first replica that attaches to a primary changes the replication ID too, and so does a primary
 //     that had no replica for repl-backlog-ttl (an hour by default), and the migration of a cluster slot.
 //     These are floors without a loss. Attach the replicas before the fleet starts, and set
-//     repl-backlog-ttl 0. After a restart of a primary the history changes twice: when it starts, and when
-//     its first replica is back.
+//     repl-backlog-ttl 0 with two servers, and 1 with more: see "Which writes count". After a restart of a
+//     primary the history changes twice: when it starts, and when its first replica is back.
 //   - active-active deployments, which merge the writes of several primaries, must not be used.
 //
 // # Which writes count
@@ -106,9 +106,12 @@
 // the former primary, whose history is the same, goes on: UIDs and numbers may come twice. So they may if the replica
 // then follows the promoted server once more. Redis reveals none of this: on the former primary such a replica looks
 // like one that was away for longer than the backlog lasts. Sentinels that agree, and Redis Cluster, make the former
-// primary a replica, unless the promoted server fails before they have done so. Keep a primary that was isolated stopped, or
-// restart it before the others reach it again, and set no replica-priority above 100: Sentinel may promote it instead of
-// a replica of the promoted server. Stop it before you enter REPLICAOF by hand.
+// primary a replica, unless the promoted server fails before they have done so: two failovers within seconds. Set
+// repl-backlog-ttl 1: with three or four servers, a primary that can have been replaced has no replica, and with this
+// setting it has another history after three seconds of that. With five and more servers it may have kept one. Let no second
+// failover follow within some ten seconds: Sentinel waits for twice its failover-timeout, six minutes by default. Keep a
+// primary that was isolated stopped, or restart it before the others reach it again, and set no replica-priority above
+// 100: Sentinel may promote it instead of a replica of the promoted server. Stop it before you enter REPLICAOF by hand.
 //
 // WAIT does not keep Sentinel or the cluster from promoting a replica that lacks the last writes, so the history
 // still ends all leases at a failover. WAITAOF is not used: appendfsync everysec may lose on all servers what has

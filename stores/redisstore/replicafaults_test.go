@@ -4,6 +4,7 @@ package redisstore_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,16 +67,18 @@ func TestPausedPrimary(t *testing.T) {
 
 // A limit: a replica follows the promoted server, and then the former primary again, which was neither restarted nor a replica
 // meanwhile, so it has the same history, and goes on. The replica has discarded what it had acknowledged for the promoted server.
-// Or it has never acknowledged that server's floor, which counts when it follows that server once more.
+// Or it has never acknowledged that server's floor, which counts when it follows that server once more. With repl-backlog-ttl 1 a former
+// primary that had no replica for seconds has another history.
 func TestReplicaGoesBack(t *testing.T) {
 	testkit.Full(t, "it shows a limit")
 	t.Parallel()
 	const horizon = 10 * time.Second // much longer than a synchronization, also on a busy machine
 	opts := []recycled.Option{recycled.WithWorkerID(0), recycled.WithHorizon(horizon)}
-	for _, stale := range []bool{false, true} {
-		t.Run(fmt.Sprint("floor without acknowledgement ", stale), func(t *testing.T) {
+	for what, ttl := range map[string]string{"goes back": "0", "floor without acknowledgement": "0", "repl-backlog-ttl 1": "1"} {
+		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			primary := redistest.Start(t)
+			stale, noticed := what == "floor without acknowledgement", ttl == "1"
+			primary := redistest.Start(t, "--repl-backlog-ttl", ttl)
 			successor, replica := primary.Replica(), primary.Replica()
 			primary.MustCommand("HSET", hashKey(redisstore.DefaultPool), "servers", "3")
 			former, promoted := redisstore.New(connect(t, primary.Address())), redisstore.New(connect(t, successor.Address()))
@@ -122,12 +125,12 @@ func TestReplicaGoesBack(t *testing.T) {
 				}
 				follow(primary)
 			}
-			granted, err := reserve(t, lease, true)
-			if err != nil {
-				t.Fatal(err)
+			granted, err := reserve(t, lease, !noticed)
+			if now := slottest.Read(t, former, recycled.Query{}).History; (now != history) != noticed || errors.Is(err, workerassign.ErrLeaseLost) != noticed {
+				t.Fatalf("the former primary's history was %q, and is %q; Reserve() = %v", history, now, err)
 			}
-			if now := slottest.Read(t, former, recycled.Query{}).History; now != history {
-				t.Errorf("the former primary's history was %q, and is %q", history, now)
+			if noticed {
+				return
 			}
 			if stale {
 				follow(successor)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,34 +29,33 @@ import (
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
-// clusters are kinds of several servers, of which others replace one that is down, or does not answer. They are for TestSoak: a primary
-// that was replaced while it was paused still answers who is connected to it, so that reads are not linearizable.
-var clusters = map[string]kind{
-	"etcd, three members": {startEtcdCluster, openEtcd}, "Galera": {startGalera, openGalera},
-	"Redis Sentinel": {startSentinel, openSentinel}, "Redis Cluster": {startRedisCluster, openRedisCluster},
-}
-
-// A member is a server of a cluster.
-type member interface {
+// clusterHarness returns a harness in which each fault concerns one member. It begins when awaitReplaced has returned, half of the time, and
+// ends when awaitWhole has returned.
+func clusterHarness[M interface {
 	Kill()
 	Pause()
 	Resume()
-}
-
-// clusterHarness returns a harness in which each fault concerns one of the members. A fault ends when the cluster is whole again.
-func clusterHarness[M member](members []M, restart func(M), awaitWhole func()) storetest.Harness {
+}](choose func() M, restart func(M), awaitReplaced func(hit M), awaitWhole func()) storetest.Harness {
 	var hit M
-	choose := func() M {
-		hit = members[rand.IntN(len(members))]
-		return hit
+	during := func(begin func(M)) func(testing.TB) {
+		return func(testing.TB) {
+			hit = choose()
+			begin(hit)
+			if rand.IntN(2) == 0 {
+				awaitReplaced(hit)
+			}
+		}
 	}
 	return storetest.Harness{Slots: assigntest.Faults{
-		Kill:   func(testing.TB) { choose().Kill() },
+		Kill:   during(M.Kill),
 		Start:  func(testing.TB) { restart(hit); awaitWhole() },
-		Pause:  func(testing.TB) { choose().Pause() },
+		Pause:  during(M.Pause),
 		Resume: func(testing.TB) { hit.Resume(); awaitWhole() },
 	}}
 }
+
+// oneOf returns a function that returns a random member.
+func oneOf[M any](members []M) func() M { return func() M { return members[rand.IntN(len(members))] } }
 
 // named returns addresses of stores by their names.
 func named(address string) addressFunc {
@@ -68,7 +68,8 @@ func startEtcdCluster(t *testing.T) (storetest.Harness, addressFunc) {
 	for _, m := range members {
 		endpoints = append(endpoints, m.Endpoint())
 	}
-	return clusterHarness(members, (*etcdtest.Server).Restart, func() {}), named(strings.Join(endpoints, ","))
+	wait := func(*etcdtest.Server) { time.Sleep(2 * time.Second) } // the others elect a leader after half a second
+	return clusterHarness(oneOf(members), (*etcdtest.Server).Restart, wait, func() {}), named(strings.Join(endpoints, ","))
 }
 
 func startGalera(t *testing.T) (storetest.Harness, addressFunc) {
@@ -85,7 +86,17 @@ func startGalera(t *testing.T) (storetest.Harness, addressFunc) {
 		}
 		return strings.Join(addresses, ",") + " " + databases[name]
 	}
-	return clusterHarness(members, (*mariadbtest.Server).RestartRecovered, func() { c.WaitFor(3) }), address
+	awaitExpelled := func(hit *mariadbtest.Server) {
+		other := members[(slices.Index(members, hit)+1)%len(members)]
+		admin := other.Admin()
+		defer admin.Close()
+		testkit.Eventually(t, "the cluster has two nodes", func() bool {
+			var size string
+			err := admin.Get(&size, "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'WSREP_CLUSTER_SIZE'")
+			return err == nil && size == "2"
+		})
+	}
+	return clusterHarness(oneOf(members), (*mariadbtest.Server).RestartRecovered, awaitExpelled, func() { c.WaitFor(3) }), address
 }
 
 // openGalera connects to all nodes in turn.
@@ -96,7 +107,7 @@ func openGalera(tb testing.TB, address string) storetest.Store {
 	turn.Store(rand.Uint32N(uint32(len(nodes))))
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.DBName, cfg.Logger = "root", database, &mysql.NopLogger{}
-	cfg.Net, cfg.Addr = "tcp", nodes[0]
+	cfg.Net = "tcp"
 	cfg.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, nodes[int(turn.Add(1))%len(nodes)])
 	}
@@ -122,18 +133,32 @@ func redisStore(tb testing.TB, c goredis.UniversalClient, name string) storetest
 	return redisstore.New(c, redisstore.WithPool(name))
 }
 
+// openSentinel returns a client that follows each failover at once, or one that asks Sentinel when it connects, as by a DNS name: it
+// stays with a former primary until that closes the connections.
 func openSentinel(tb testing.TB, address string) storetest.Store {
 	address, name, _ := strings.Cut(address, " ")
-	return redisStore(tb, goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: sentinelName, SentinelAddrs: []string{address}, ReadTimeout: time.Second}), name)
+	if rand.IntN(2) == 0 {
+		return redisStore(tb, goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: sentinelName, SentinelAddrs: []string{address}, ReadTimeout: time.Second}), name)
+	}
+	sentinel := goredis.NewSentinelClient(&goredis.Options{Addr: address})
+	tb.Cleanup(func() { sentinel.Close() })
+	return redisStore(tb, goredis.NewClient(&goredis.Options{ReadTimeout: time.Second, Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		primary, err := sentinel.GetMasterAddrByName(ctx, sentinelName).Result()
+		if err != nil {
+			return nil, err
+		}
+		return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(primary[0], primary[1]))
+	}}), name)
 }
 
 func startSentinel(t *testing.T) (storetest.Harness, addressFunc) {
-	primary := redistest.Start(t, "--appendfsync", "always")
+	primary := redistest.Start(t, "--appendfsync", "always", "--repl-backlog-ttl", "1")
 	servers := []*redistest.Server{primary, primary.Replica(), primary.Replica()}
 	address := redistest.StartSentinel(t, sentinelName, primary)
 	sentinel := goredis.NewSentinelClient(&goredis.Options{Addr: address})
 	t.Cleanup(func() { sentinel.Close() })
-	for setting, ms := range map[string]string{"down-after-milliseconds": "300", "failover-timeout": "3000"} {
+	// After a failover there is none for twice the timeout: longer than Sentinel takes to make the former primary a replica.
+	for setting, ms := range map[string]string{"down-after-milliseconds": "1000", "failover-timeout": "10000"} {
 		if err := sentinel.Set(t.Context(), sentinelName, setting, ms).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -145,38 +170,74 @@ func startSentinel(t *testing.T) (storetest.Harness, addressFunc) {
 		}
 		return err
 	})
-	return clusterHarness(servers, (*redistest.Server).Restart, awaitReplicas(t, servers)), named(address)
+	return redisHarness(t, servers, func() error {
+		state, err := sentinel.Master(t.Context(), sentinelName).Result()
+		if err == nil && state["flags"] != "master" {
+			err = fmt.Errorf("the primary is %s", state["flags"])
+		}
+		return err
+	}), named(address)
 }
 
-// awaitReplicas returns a function that waits until one of three servers is the primary of the others, and they are connected to it. At the
-// end of the test it is logged how often that was another one.
-func awaitReplicas(t *testing.T, servers []*redistest.Server) (await func()) {
+// redisHarness returns the harness of three servers, which replace their primary. It logs how often they did. isSteady returns an error during a
+// failover.
+func redisHarness(t *testing.T, servers []*redistest.Server, isSteady func() error) storetest.Harness {
 	primary, changes := servers[0], 0
-	t.Cleanup(func() { t.Logf("another server became the primary %d times", changes) })
-	return func() {
-		testkit.Retry(t, "a primary has two replicas", func() error {
-			all := ""
-			var with2 *redistest.Server
-			for _, s := range servers {
-				info, err := s.Command("INFO", "replication")
-				if err != nil { // Sentinel ends the connections of a server that it changes
-					return err
-				}
-				if strings.Contains(info, "connected_slaves:2") {
-					with2 = s
-				}
-				all += info
+	t.Cleanup(func() {
+		t.Logf("another server became the primary %d times", changes)
+		if *soak > 10*time.Minute && changes == 0 {
+			t.Error("no server was replaced")
+		}
+	})
+	// find returns the servers with a line in their replication state, except one.
+	find := func(line string, except *redistest.Server) (found []*redistest.Server, err error) {
+		for _, s := range servers {
+			if s == except {
+				continue
 			}
-			if with2 == nil || strings.Count(all, "role:master") != 1 || strings.Count(all, "master_link_status:up") != 2 {
-				return errors.New(all)
+			info, err := s.Command("INFO", "replication")
+			if err != nil { // Sentinel ends the connections of a server that it changes
+				return nil, err
 			}
-			if with2 != primary {
-				primary = with2
+			if strings.Contains(info, line) {
+				found = append(found, s)
+			}
+		}
+		return found, nil
+	}
+	awaitReplaced := func(hit *redistest.Server) {
+		if hit != primary {
+			return
+		}
+		end := time.Now().Add(30 * time.Second) // Sentinel does not replace another one soon
+		testkit.Retry(t, "another server is the primary", func() error {
+			if found, err := find("role:master", hit); len(found) == 0 && time.Now().Before(end) {
+				return fmt.Errorf("none is: %w", err)
+			}
+			return nil
+		})
+	}
+	awaitWhole := func() {
+		testkit.Retry(t, "one server is the primary of the others", func() error {
+			primaries, err1 := find("role:master", nil)
+			whole, err2 := find("connected_slaves:2", nil)
+			linked, err3 := find("master_link_status:up", nil)
+			if err := errors.Join(err1, err2, err3, isSteady()); err != nil {
+				return err
+			}
+			if len(primaries) != 1 || len(whole) != 1 || len(linked) != 2 {
+				return fmt.Errorf("%d are primaries, %d have two replicas, and %d are connected to one", len(primaries), len(whole), len(linked))
+			}
+			if primaries[0] != primary {
+				primary = primaries[0]
 				changes++
 			}
 			return nil
 		})
 	}
+	awaitWhole()
+	choose := func() *redistest.Server { return oneOf(append(servers, primary))() } // the primary more often
+	return clusterHarness(choose, (*redistest.Server).Restart, awaitReplaced, awaitWhole)
 }
 
 func openRedisCluster(tb testing.TB, address string) storetest.Store {
@@ -189,7 +250,7 @@ func startRedisCluster(t *testing.T) (storetest.Harness, addressFunc) {
 	var nodes []*redistest.Server
 	var addresses []string
 	for range 5 {
-		n := redistest.Start(t, "--appendfsync", "always", "--cluster-enabled", "yes", "--cluster-node-timeout", "500", "--cluster-allow-replica-migration", "no", "--cluster-replica-validity-factor", "0")
+		n := redistest.Start(t, "--appendfsync", "always", "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-allow-replica-migration", "no", "--cluster-replica-validity-factor", "0")
 		nodes, addresses = append(nodes, n), append(addresses, n.Address())
 	}
 	primary := nodes[0]
@@ -211,7 +272,5 @@ func startRedisCluster(t *testing.T) (storetest.Harness, addressFunc) {
 	for _, n := range nodes[1:3] {
 		n.MustCommand("CLUSTER", "REPLICATE", primary.MustCommand("CLUSTER", "MYID"))
 	}
-	awaitWhole := awaitReplicas(t, nodes[:3])
-	awaitWhole()
-	return clusterHarness(nodes[:3], (*redistest.Server).Restart, awaitWhole), named(strings.Join(addresses, ","))
+	return redisHarness(t, nodes[:3], func() error { return nil }), named(strings.Join(addresses, ","))
 }

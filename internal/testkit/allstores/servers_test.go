@@ -38,6 +38,8 @@ func TestMain(m *testing.M) { testkit.RunParallel(m, 3) }
 
 // A kind is one of the stores.
 type kind struct {
+	isCluster bool // of several servers, which replace each other
+
 	// start starts a server, with a proxy before it. address returns where the store of a name is.
 	start func(*testing.T) (h storetest.Harness, address addressFunc)
 	// open returns another client, also in another process.
@@ -47,13 +49,18 @@ type kind struct {
 type addressFunc func(tb testing.TB, name string) string
 
 var kinds = map[string]kind{
-	"file": {startFiles, openFile}, "MariaDB": {startMariaDB, openMariaDB}, "PostgreSQL": {startPostgreSQL, openPostgreSQL},
-	"Redis": {startRedis, openRedis}, "etcd": {startEtcd, openEtcd}, "ZooKeeper": {startZooKeeper, openZooKeeper},
+	"file": {false, startFiles, openFile}, "MariaDB": {false, startMariaDB, openMariaDB}, "PostgreSQL": {false, startPostgreSQL, openPostgreSQL},
+	"Redis": {false, startRedis, openRedis}, "etcd": {false, startEtcd, openEtcd}, "ZooKeeper": {false, startZooKeeper, openZooKeeper},
+	"etcd of three": {true, startEtcdCluster, openEtcd}, "Galera": {true, startGalera, openGalera},
+	"Redis Sentinel": {true, startSentinel, openSentinel}, "Redis Cluster": {true, startRedisCluster, openRedisCluster},
 }
 
-// onEach runs a test on each of the kinds of stores. The address that it passes on is for openAddress.
-func onEach(t *testing.T, kinds map[string]kind, test func(t *testing.T, h storetest.Harness, address addressFunc)) {
+// onEach runs a test on each kind of store, on clusters only if withClusters is set. The address that it passes on is for openAddress.
+func onEach(t *testing.T, withClusters bool, test func(t *testing.T, h storetest.Harness, address addressFunc)) {
 	for name, k := range kinds {
+		if k.isCluster && !withClusters {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, address := k.start(t)
@@ -66,11 +73,7 @@ func onEach(t *testing.T, kinds map[string]kind, test func(t *testing.T, h store
 // openAddress returns another client of the store at an address of onEach.
 func openAddress(tb testing.TB, address string) storetest.Store {
 	name, address, _ := strings.Cut(address, ": ")
-	k, ok := kinds[name]
-	if !ok {
-		k = clusters[name]
-	}
-	return k.open(tb, address)
+	return kinds[name].open(tb, address)
 }
 
 // A server can be killed and paused.
@@ -145,12 +148,11 @@ func startMariaDB(t *testing.T) (storetest.Harness, addressFunc) {
 	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
 		id++
 		replica := s.Replica("--server-id=" + strconv.Itoa(id))
-		replica.UseClock()
+		replica.UseClockOf(s.Process)
 		replica.WaitApplied(s)
 		replica.Admin().MustExec("STOP SLAVE")
 		write()
 		s.Kill()
-		replica.SetClock(s.ClockOffset())
 		replica.Admin().MustExec("SET GLOBAL read_only = 0")
 		s = replica
 		p.SetTarget(s.Address())
@@ -175,11 +177,11 @@ func startPostgreSQL(t *testing.T) (storetest.Harness, addressFunc) {
 	h := harness(&s, p)
 	h.Slots.LoseWrites = func(_ testing.TB, write func()) {
 		standby := s.Standby()
-		standby.UseClock()
+		standby.UseClockOf(s.Process)
+		standby.WaitReceived(s)
 		standby.Disconnect()
 		write()
 		s.Kill()
-		standby.SetClock(s.ClockOffset())
 		standby.Promote()
 		s = standby
 		p.SetTarget(s.Address())
@@ -239,7 +241,7 @@ func startEtcd(t *testing.T) (storetest.Harness, addressFunc) {
 	s := etcdtest.Start(t)
 	p := testserver.NewProxy(t, s.Address())
 	h := harness(&s, p)
-	h.Slots.StepClock = nil // it has none
+	h.Slots.StepClock = nil // etcd uses no clock
 	return h, at(p)
 }
 

@@ -78,7 +78,8 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Optio
 func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	primary := s.server
 	standby := primary.Standby()
-	standby.UseClock()
+	standby.UseClockOf(primary.Process)
+	standby.WaitReceived(primary)
 	standby.Disconnect()
 	write()
 	primary.Kill()

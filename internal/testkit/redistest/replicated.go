@@ -6,18 +6,18 @@ type Replicated struct {
 	replicas [2]*Server
 }
 
-// Replicate starts two replicas of s. All have a clock that can be set.
+// Replicate starts two replicas of s. All have one clock, which can be set.
 func (s *Server) Replicate() *Replicated {
 	s.tb.Helper()
 	s.UseClock()
 	return &Replicated{s, [2]*Server{s.replicaWithClock(), s.replicaWithClock()}}
 }
 
-// replicaWithClock is Replica, for a server with a clock that can be set.
+// replicaWithClock is Replica, with the clock of s.
 func (s *Server) replicaWithClock() *Server {
 	s.tb.Helper()
 	r := Start(s.tb, s.flags...)
-	r.UseClock()
+	r.UseClockOf(s.Process)
 	r.Follow(s.Address())
 	r.WaitSynced(s)
 	return r
@@ -32,8 +32,7 @@ func (r *Replicated) Restart() {
 	}
 }
 
-// LoseWrites calls write. What it writes counts, because one replica has it, but the other one is promoted. It gets the clock of the
-// former primary.
+// LoseWrites calls write. What it writes counts, because one replica has it, but the other one is promoted.
 func (r *Replicated) LoseWrites(write func()) {
 	r.tb.Helper()
 	former, promoted, has := r.Server, r.replicas[0], r.replicas[1]
@@ -42,7 +41,6 @@ func (r *Replicated) LoseWrites(write func()) {
 	promoted.Disconnect()
 	write()
 	former.Kill()
-	promoted.SetClock(former.ClockOffset())
 	promoted.Promote()
 	has.Follow(promoted.Address())
 	r.Server, r.replicas = promoted, [2]*Server{has, promoted.replicaWithClock()}

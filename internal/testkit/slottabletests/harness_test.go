@@ -125,7 +125,7 @@ func (s *slotServer) faults() assigntest.Faults {
 func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	primary := s.servers[0]
 	replica := primary.Replica()
-	replica.UseClock()
+	replica.UseClockOf(primary.Process)
 	replica.WaitApplied(primary)
 	replica.Admin().MustExec("STOP SLAVE")
 	write()

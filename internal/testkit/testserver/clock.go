@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"time"
@@ -50,42 +51,55 @@ int gettimeofday(struct timeval *restrict tv, void *restrict tz) {
 }
 `
 
-// UseClock restarts the server with a clock that the other methods change, also after a restart. It requires a C compiler.
+// A clock is a clock that shows another time than that of the system.
+type clock struct {
+	library, file string
+	offset        time.Duration
+}
+
+// UseClock restarts the server with a clock that SetClock, StepClock and StopClock change. It requires a C compiler.
 func (p *Process) UseClock() {
 	p.tb.Helper()
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
 		testkit.Missing(p.tb, "cc was not found: install a C compiler (Debian's packages gcc and libc6-dev), or run make test, which does")
 	}
-	p.SetClock(0)
-	if err := os.WriteFile(p.Path("clock.c"), []byte(clockSource), 0o600); err != nil {
+	c := &clock{library: p.Path("clock.so"), file: p.Path("clock")}
+	err = errors.Join(os.WriteFile(c.file, make([]byte, 16), 0o644), os.WriteFile(p.Path("clock.c"), []byte(clockSource), 0o600))
+	if err != nil {
 		p.tb.Fatal(err)
 	}
-	if out, err := exec.Command(compiler, "-O2", "-shared", "-fPIC", "-o", p.Path("clock.so"), p.Path("clock.c")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(compiler, "-O2", "-shared", "-fPIC", "-o", c.library, p.Path("clock.c")).CombinedOutput(); err != nil {
 		p.tb.Fatalf("cc: %v\n%s", err, out)
 	}
-	if err := p.account.own(p.directory); err != nil {
-		p.tb.Fatal(err)
-	}
+	p.restartWith(c)
+}
+
+// UseClockOf restarts the server with the clock of another one, which has called UseClock.
+func (p *Process) UseClockOf(other *Process) {
+	p.tb.Helper()
+	p.restartWith(other.clock)
+}
+
+func (p *Process) restartWith(c *clock) {
+	p.tb.Helper()
 	p.Stop()
-	p.environ = append(p.environ, "LD_PRELOAD="+p.Path("clock.so"), "RINGUID_CLOCK="+p.Path("clock"))
+	p.clock = c
+	p.environ = append(p.environ, "LD_PRELOAD="+c.library, "RINGUID_CLOCK="+c.file)
 	p.Restart()
 }
 
 // SetClock makes the clock show the time plus offset.
 func (p *Process) SetClock(offset time.Duration) {
 	p.tb.Helper()
-	p.offset = offset
+	p.clock.offset = offset
 	p.writeClock(0, offset.Microseconds())
 }
-
-// ClockOffset returns by how much the clock differs from that of this machine.
-func (p *Process) ClockOffset() time.Duration { return p.offset }
 
 // StepClock changes the clock by d.
 func (p *Process) StepClock(d time.Duration) {
 	p.tb.Helper()
-	p.SetClock(p.offset + d)
+	p.SetClock(p.clock.offset + d)
 }
 
 // StopClock stops the clock at a time, or lets it continue if that is the zero time.
@@ -101,7 +115,7 @@ func (p *Process) StopClock(at time.Time) {
 // writeClock writes one of the two numbers of the clock's file.
 func (p *Process) writeClock(index, us int64) {
 	p.tb.Helper()
-	f, err := os.OpenFile(p.Path("clock"), os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(p.clock.file, os.O_WRONLY, 0)
 	if err != nil {
 		p.tb.Fatal(err)
 	}

@@ -62,7 +62,7 @@ type Process struct {
 	environ   []string // additional environment variables of all programs
 	cmd       *exec.Cmd
 	exited    chan struct{} // closed when the current process has ended
-	offset    time.Duration // of the clock
+	clock     *clock        // of UseClock; nil: that of the system
 }
 
 // Require calls testkit.Slow, and testkit.Missing if one of the programs is not installed. install says what to install.

@@ -182,8 +182,11 @@ func (e *examination) failover(client *goredis.Client, info map[string]string, s
 	default:
 		e.ok("failover", "min-replicas-to-write is %d and min-replicas-max-lag is %d", least, lag)
 	}
-	if ttl, _ := setting("repl-backlog-ttl"); ttl != 0 {
+	switch ttl, ok := setting("repl-backlog-ttl"); {
+	case servers == 2 && ttl != 0:
 		e.info("failover", "repl-backlog-ttl is %d: a primary without replicas for so many seconds has another history, and a floor follows; 0 prevents that", ttl)
+	case servers > 2 && ok && ttl != 1:
+		e.info("failover", "repl-backlog-ttl is %d: set 1, so that a primary that was replaced has another history when replicas come back to it", ttl)
 	}
 	if info["cluster_enabled"] != "1" {
 		return
