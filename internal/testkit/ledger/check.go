@@ -53,26 +53,41 @@ type term struct {
 
 func termOf(p recycled.Pool) term { return term{p.History, p.Since} }
 
-// A version is one revision of a record, and what it replaces: a recycled.Slot or recycled.Pool.
+// A record is a slot or the pool, in one history of the store and in one term of the pool.
+type record struct {
+	worker  int64 // -1: the pool
+	history string
+	term    term
+}
+
+// A revision is the key of one version of a record.
+type revision struct {
+	record
+	number int64
+}
+
+// A version is one version of a record, and what it replaces: a recycled.Slot or recycled.Pool.
 type version struct {
-	worker, revision int64 // worker is -1 for the pool
-	record, old      any
+	revision
+	*write       // that writes it
+	content, old any
 }
 
 // versions returns the versions that a write writes.
-func versions(w recycled.Write) (list []version) {
-	if w.Pool != nil && w.Pool.Revision > 0 {
-		list = append(list, version{-1, w.Pool.Revision, *w.Pool, *w.ReplacedPool})
+func versions(w *write) (list []version) {
+	if p := w.Write.Pool; p != nil && p.Revision > 0 {
+		list = append(list, version{revision{record{-1, w.Write.History, w.term}, p.Revision}, w, *p, *w.Write.ReplacedPool})
 	}
-	for i, s := range w.Slots {
-		list = append(list, version{s.WorkerID, s.Revision, s, w.Replaced[i]})
+	for i, s := range w.Write.Slots {
+		list = append(list, version{revision{record{s.WorkerID, w.Write.History, w.term}, s.Revision}, w, s, w.Write.Replaced[i]})
 	}
 	return list
 }
 
 // shown returns the versions that a state shows, as if they were new.
 func shown(s recycled.State) []version {
-	return versions(recycled.Write{Pool: &s.Pool, ReplacedPool: new(recycled.Pool), Slots: s.Slots, Replaced: make([]recycled.Slot, len(s.Slots))})
+	w := recycled.Write{History: s.History, Pool: &s.Pool, ReplacedPool: new(recycled.Pool), Slots: s.Slots, Replaced: make([]recycled.Slot, len(s.Slots))}
+	return versions(&write{Write: w, term: termOf(s.Pool)})
 }
 
 // Check checks a run that has ended.
@@ -133,9 +148,9 @@ func (c *checker) enter(w *write) {
 	if !w.Made && !w.Unknown {
 		return
 	}
-	for _, v := range versions(w.Write) {
-		if _, known := c.wrote[v.record]; !known {
-			c.wrote[v.record] = w.Call
+	for _, v := range versions(w) {
+		if _, known := c.wrote[v.content]; !known {
+			c.wrote[v.content] = w.Call
 		}
 	}
 	if w.Write.Pool != nil {
@@ -147,8 +162,8 @@ func (c *checker) enter(w *write) {
 func (c *checker) kept(l *Log) {
 	had, now := termOf(l.before.Pool), shown(l.before)
 	for _, w := range l.late {
-		isLost := w.term.since.After(had.since) || w.term == had && slices.ContainsFunc(versions(w.Write), func(v version) bool {
-			return !slices.ContainsFunc(now, func(n version) bool { return n.worker == v.worker && (n.revision > v.revision || n.record == v.record) })
+		isLost := w.term.since.After(had.since) || w.term == had && slices.ContainsFunc(versions(w), func(v version) bool {
+			return !slices.ContainsFunc(now, func(n version) bool { return n.worker == v.worker && (n.number > v.number || n.content == v.content) })
 		})
 		if w.Made && w.Write.History == l.before.History && isLost {
 			c.fail("store", "a write that was acknowledged before is lost: %s", describe(w))
@@ -164,11 +179,10 @@ func (c *checker) write(w *write) {
 		if r.End > w.Call || !isBase(r, w) {
 			continue
 		}
-		t := newTry(c, w, r)
-		if base == nil || len(t.broken) == 0 {
+		if t := newTry(c, w, r); base == nil || len(t.broken) == 0 {
 			base = t
 		}
-		if len(t.broken) == 0 {
+		if len(base.broken) == 0 {
 			break
 		}
 	}
@@ -177,8 +191,14 @@ func (c *checker) write(w *write) {
 		return
 	}
 	w.term = termOf(base.pool)
-	if c.Violations = append(c.Violations, base.broken...); len(base.broken) == 0 {
-		c.begin(w)
+	c.Violations = append(c.Violations, base.broken...)
+	for _, s := range w.Write.Slots {
+		if _, known := c.under[s.History]; !known && s.Token != "" {
+			c.under[s.History] = w.term
+		}
+		if first := c.began[s.Token]; w.Made && s.Token != "" {
+			c.acked[first] = millis.Later(c.acked[first], s.Until)
+		}
 	}
 }
 
@@ -195,23 +215,11 @@ func isBase(r *read, w *write) bool {
 	return true
 }
 
-// begin notes the slots of a write that is allowed.
-func (c *checker) begin(w *write) {
-	for _, s := range w.Write.Slots {
-		if _, known := c.under[s.History]; !known && s.Token != "" {
-			c.under[s.History] = w.term
-		}
-		if first := c.began[s.Token]; w.Made && s.Token != "" {
-			c.acked[first] = millis.Later(c.acked[first], s.Until)
-		}
-	}
-}
-
 // describe describes what a write writes.
 func describe(w *write) string {
 	text := fmt.Sprintf("[%v, %v]", w.Call, w.End)
-	for _, v := range versions(w.Write) {
-		text += fmt.Sprintf(" %+v for %+v", v.record, v.old)
+	for _, v := range versions(w) {
+		text += fmt.Sprintf(" %+v for %+v", v.content, v.old)
 	}
 	return text
 }

@@ -12,54 +12,40 @@ import (
 // order checks that the acknowledged writes of each record come one after the other (R2): in one history of the store and of the
 // pool, each revision is written once, and not after a later one; and that all reads show the same record of it, which was written.
 func (c *checker) order(writes []*write, reads []*read) {
-	type record struct {
-		worker  int64 // -1: the pool
-		history string
-		term    term
-	}
-	type made struct {
-		version
-		*write
-	}
-	type revision struct {
-		record
-		number int64
-	}
-	records := map[record][]made{}
+	records := map[record][]version{}
 	content := map[revision]any{} // also of writes of unknown outcome that reads show
 	for _, w := range writes {
-		for _, v := range versions(w.Write) {
-			if r := (record{v.worker, w.Write.History, w.term}); w.Made {
-				records[r] = append(records[r], made{v, w})
-				content[revision{r, v.revision}] = v.record
+		for _, v := range versions(w) {
+			if w.Made {
+				records[v.record] = append(records[v.record], v)
+				content[v.revision] = v.content
 			}
 		}
 	}
 	for r, list := range records {
-		slices.SortStableFunc(list, func(a, b made) int { return cmp.Compare(a.revision, b.revision) })
-		last, call := made{version: version{revision: -2}}, time.Duration(-1) // call: the latest one of the revisions before
+		slices.SortStableFunc(list, func(a, b version) int { return cmp.Compare(a.number, b.number) })
+		last, call := version{revision: revision{number: -2}}, time.Duration(-1) // call: the latest one of the revisions before
 		for _, v := range list {
 			switch {
-			case v.revision == last.revision:
-				c.fail("R2", "revision %d of %+v was written twice: by process %d, %s; and by process %d, %s", v.revision, r, last.client.number, describe(last.write), v.client.number, describe(v.write))
-			case v.revision == last.revision+1 && v.old != last.record:
-				c.fail("R2", "revision %d of %+v replaces what was not there: process %d, %s; revision %d: process %d, %s", v.revision, r, v.client.number, describe(v.write), last.revision, last.client.number, describe(last.write))
+			case v.number == last.number:
+				c.fail("R2", "revision %d of %+v was written twice: by process %d, %s; and by process %d, %s", v.number, r, last.client.number, describe(last.write), v.client.number, describe(v.write))
+			case v.number == last.number+1 && v.old != last.content:
+				c.fail("R2", "revision %d of %+v replaces what was not there: process %d, %s; revision %d: process %d, %s", v.number, r, v.client.number, describe(v.write), last.number, last.client.number, describe(last.write))
 			case v.End < call:
-				c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.revision, r)
+				c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, r)
 			}
 			last, call = v, max(call, v.Call)
 		}
 	}
 	for _, r := range reads {
 		for _, v := range shown(r.State) {
-			if call, known := c.wrote[v.record]; !known || call > r.End {
-				c.fail("store", "a read of process %d returned what nobody has written: %+v", r.client.number, v.record)
+			if call, known := c.wrote[v.content]; !known || call > r.End {
+				c.fail("store", "a read of process %d returned what nobody has written: %+v", r.client.number, v.content)
 			}
-			key := revision{record{v.worker, r.State.History, termOf(r.State.Pool)}, v.revision}
-			if other, known := content[key]; known && other != v.record {
-				c.fail("R2", "a read of process %d shows revision %d of %+v as %+v, and another call as %+v", r.client.number, v.revision, key.record, v.record, other)
+			if other, known := content[v.revision]; known && other != v.content {
+				c.fail("R2", "a read of process %d shows revision %d of %+v as %+v, and another call as %+v", r.client.number, v.number, v.record, v.content, other)
 			}
-			content[key] = v.record
+			content[v.revision] = v.content
 		}
 	}
 }
