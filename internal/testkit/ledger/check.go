@@ -37,6 +37,7 @@ func (r Report) String() string {
 type checker struct {
 	Report
 	reads  map[*Client][]*read   // in the order of their returns
+	writes map[*Client][]*write  // that were not refused
 	wrote  map[any]time.Duration // the first call that wrote a record
 	tokens map[string]*write     // the try that had a token
 	began  map[string]string     // for each token that was tried: that of the write which began its lease
@@ -94,7 +95,7 @@ func shown(s recycled.State) []version {
 func (l *Log) Check() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &checker{reads: map[*Client][]*read{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, began: map[string]string{},
+	c := &checker{reads: map[*Client][]*read{}, writes: map[*Client][]*write{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, began: map[string]string{},
 		acked: map[string]time.Time{}, under: map[string]term{}, floors: map[term][]*write{}}
 	c.Violations = l.foreign
 	c.Reads, c.Leases = len(l.reads), len(l.leases)
@@ -118,6 +119,7 @@ func (l *Log) Check() Report {
 			c.Refused++
 			continue
 		}
+		c.writes[w.client] = append(c.writes[w.client], w)
 		c.write(w)
 	}
 	c.order(slices.Concat(before, l.writes), l.reads)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/millis"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // order checks that the acknowledged writes of each record come one after the other (R2): in one history of the store and of the
@@ -53,20 +52,6 @@ func (c *checker) order(writes []*write, reads []*read) {
 // grants checks the leases: that what they grant was acknowledged (R2), that those of one worker ID are disjoint (R3), and that a
 // generator stamps only what it was granted, and did not give back.
 func (c *checker) grants(l *Log) {
-	written := map[*Client][]*write{}
-	for _, w := range l.writes {
-		if w.Made || w.Unknown {
-			written[w.client] = append(written[w.client], w)
-		}
-	}
-	// A lease may begin with a write whose reply was lost, if a read shows its token (R4). Only acknowledged writes grant time.
-	isBacked := func(l *lease, until time.Time, end time.Duration) bool {
-		return slices.ContainsFunc(written[l.client], func(w *write) bool {
-			return (w.Made || until.Equal(l.NotBefore) && c.shows(w, l)) && w.End <= end && slices.ContainsFunc(w.Write.Slots, func(s recycled.Slot) bool {
-				return s.WorkerID == l.WorkerID && s.Token != "" && s.From.Equal(l.NotBefore) && !s.Until.Before(until)
-			})
-		})
-	}
 	last := &lease{}
 	for _, l := range slices.SortedStableFunc(slices.Values(l.leases), func(a, b *lease) int {
 		return cmp.Or(cmp.Compare(a.WorkerID, b.WorkerID), a.NotBefore.Compare(b.NotBefore))
@@ -74,7 +59,7 @@ func (c *checker) grants(l *Log) {
 		c.Grants += len(l.granted)
 		c.Stamps += len(l.stamps)
 		for _, g := range append([]grant{{span: span{End: l.End}, Until: l.NotBefore}}, l.granted...) {
-			if !isBacked(l, millis.Later(g.Until, l.NotBefore), g.End) {
+			if !c.isBacked(l, g) {
 				c.fail("R2", "process %d has a lease of worker ID %d from %v until %v, which no write has acknowledged", l.client.number, l.WorkerID, l.NotBefore, g.Until)
 			}
 		}
@@ -88,11 +73,19 @@ func (c *checker) grants(l *Log) {
 	}
 }
 
-// shows reports whether a read of the process has shown a token of a write before a lease was returned.
-func (c *checker) shows(w *write, l *lease) bool {
-	return slices.ContainsFunc(c.reads[l.client], func(r *read) bool {
-		return r.Call >= w.Call && r.End <= l.End && slices.ContainsFunc(r.State.Slots, func(s recycled.Slot) bool { return s.Token != "" && c.tokens[s.Token] == w })
-	})
+// isBacked reports whether a write had acknowledged a grant of a lease when it was returned. A grant of nothing, with which a lease
+// begins, may be of a write whose reply was lost, if a read shows it (R4).
+func (c *checker) isBacked(l *lease, g grant) bool {
+	for _, w := range c.writes[l.client] {
+		for _, s := range w.Write.Slots {
+			isShown := func(r *read) bool { return r.Call >= w.Call && r.End <= l.End && slices.Contains(r.State.Slots, s) }
+			grants := s.WorkerID == l.WorkerID && s.Token != "" && s.From.Equal(l.NotBefore) && !s.Until.Before(g.Until) && w.End <= g.End
+			if grants && (w.Made || !g.Until.After(l.NotBefore) && slices.ContainsFunc(c.reads[l.client], isShown)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // until returns the end of what a lease was granted, and has not given back.
