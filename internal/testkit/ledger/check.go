@@ -143,7 +143,7 @@ func (c *checker) enter(w *write) {
 		}
 		c.tokens[s.Token], c.began[s.Token] = w, s.Token
 		old := w.Write.Replaced[i]
-		if before := c.tokens[old.Token]; old.Token != "" && before != nil && before.client == w.client && s.From.Equal(old.From) && s.Holder.Since.Equal(old.Holder.Since) {
+		if before := c.tokens[old.Token]; before != nil && before.client == w.client && s.From.Equal(old.From) && s.Holder.Since.Equal(old.Holder.Since) {
 			c.began[s.Token] = c.began[old.Token]
 		}
 	}

@@ -433,7 +433,7 @@ func TestCheck(t *testing.T) {
 		}},
 		{"R3", "until is before from", func(r *run) { r.slot(bTakes).Until = begin }},
 		{"R3", "a new slot begins before", func(r *run) { r.slot(added).From = begin }},
-		{"R3", "a new slot begins before", func(r *run) { // the floor, if it is leased
+		{"R7", "a lease begins before the floor", func(r *run) { // of a new slot
 			r.reads[added].State.Pool.Floor, r.writes[added].Write.ReplacedPool.Floor, r.writes[added].Write.Pool.Floor = begin.Add(time.Second), begin.Add(time.Second), begin.Add(time.Second)
 			r.slot(added).Token = "a4"
 		}},
@@ -445,8 +445,8 @@ func TestCheck(t *testing.T) {
 		{"R3", "and to process", func(r *run) { r.leases[0].used = r.leases[0].used.Add(time.Millisecond) }},
 		{"R4", "must have a fresh one", func(r *run) { r.slot(bExtendsAgain).Token = "b2" }},
 		{"R4", "must have a fresh one", func(r *run) { r.slot(bTakes).Token = "a1" }},
-		{"R4", "is extended", func(r *run) { r.writes[bExtendsAgain].client, r.reads[bExtendsAgain].client = r.a, r.a }},
-		{"R4", "is extended", func(r *run) { r.writes[bExtends].Made = false }},
+		{"R3", "must begin at", func(r *run) { r.writes[bExtendsAgain].client, r.reads[bExtendsAgain].client = r.a, r.a }},
+		{"R3", "must begin at", func(r *run) { r.writes[bExtends].Made = false }},
 		{"R5", "is not free before", func(r *run) { r.reads[bTakes].State.Now = begin }},
 		{"R5", "is not free before", func(r *run) { // not released
 			r.slot(aReleases).Token, r.writes[bTakes].Write.Replaced[0].Token, r.reads[bTakes].State.Slots[0].Token = "a5", "a5", "a5"
@@ -470,18 +470,21 @@ func TestCheck(t *testing.T) {
 			r.writes[bExtendsAgain].client, r.reads[bExtendsAgain].client = r.a, r.a
 		}},
 		{"R5", "the claimant's clock", func(r *run) { r.writes[bTakes].Received = begin }},
-		{"R6", "an extension reaches beyond", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(12150 * time.Millisecond) }}, // read at 2080 ms
-		{"R6", "a lease is granted beyond", func(r *run) { r.slot(bTakes).Until = begin.Add(13 * time.Second) }},
-		{"R6", "an extension reaches beyond", func(r *run) { r.reads[bExtends].State.Now = begin.Add(-8 * time.Second) }},
-		{"R6", "a new slot is granted beyond", func(r *run) { r.slot(added).Until = begin.Add(10022 * time.Millisecond) }},
-		{"R6", "an extension reaches beyond", func(r *run) { // by the horizon that was read: the write raises it
+		{"R6", "granted beyond the horizon", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(12150 * time.Millisecond) }}, // read at 2080 ms
+		{"R6", "granted beyond the horizon", func(r *run) { r.slot(bTakes).Until = begin.Add(13 * time.Second) }},
+		{"R6", "granted beyond the horizon", func(r *run) { r.reads[bExtends].State.Now = begin.Add(-8 * time.Second) }},
+		{"R3", "granted to nobody", func(r *run) { r.slot(added).Until = begin.Add(10022 * time.Millisecond) }},
+		{"R6", "granted beyond the horizon", func(r *run) { // of a new slot
+			r.slot(added).Token, r.slot(added).Until = "a4", begin.Add(10022*time.Millisecond)
+		}},
+		{"R6", "granted beyond the horizon", func(r *run) { // by the horizon that was read: the write raises it
 			p, w := r.reads[bExtendsAgain].State.Pool, &r.writes[bExtendsAgain].Write
 			old := p
 			p.Revision, p.Horizon = p.Revision+1, 10*time.Hour
 			w.Pool, w.ReplacedPool = &p, &old
 			r.slot(bExtendsAgain).Until = begin.Add(time.Hour)
 		}},
-		{"R6", "an extension reaches beyond", func(r *run) { // of unknown outcome
+		{"R6", "granted beyond the horizon", func(r *run) { // of unknown outcome
 			r.unknown(bExtendsAgain)
 			r.slot(bExtendsAgain).Until = begin.Add(time.Hour)
 		}},

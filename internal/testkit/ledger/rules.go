@@ -50,11 +50,6 @@ func (t *try) clock() time.Time {
 	return t.r.State.Now.Add(end - t.r.Call + t.r.State.Pool.Skew + time.Millisecond)
 }
 
-// horizon returns how far a grant may reach by a pool (R6). Times are rounded to milliseconds.
-func (t *try) horizon(p recycled.Pool) time.Time {
-	return t.r.State.Now.Add(p.Horizon + time.Millisecond)
-}
-
 // written checks the pool that the write writes (R2, R7).
 func (t *try) written() {
 	old, p, now := t.r.State.Pool, t.pool, t.r.State.Now
@@ -67,7 +62,7 @@ func (t *try) written() {
 	}
 	t.must(p.Revision == old.Revision+1, "R2", "the pool's revision becomes %d after %d", p.Revision, old.Revision)
 	t.must(isNew || p.First == old.First && (p.Format == old.Format || old.Format == ""), "R7", "the pool's first worker ID or its format changes")
-	t.must(isNew || !p.Floor.Before(old.Floor), "R7", "the pool's floor falls")
+	t.must(!p.Floor.Before(old.Floor), "R7", "the pool's floor falls")
 	t.must(p.Horizon >= had.Horizon && p.Fencing >= had.Fencing && p.Skew >= had.Skew, "R7", "the pool's H, F or M fall")
 	if !isNew && termOf(p) == termOf(old) {
 		return
@@ -83,7 +78,7 @@ func (t *try) written() {
 // slot checks a write of one slot, which replaces old.
 func (t *try) slot(old, s recycled.Slot) {
 	before := t.tokens[old.Token]
-	isOwn := old.Token != "" && before != nil && before.client == t.w.client && (before.Made || before.Unknown)
+	isOwn := before != nil && before.client == t.w.client && (before.Made || before.Unknown)
 	t.must(s.Revision == old.Revision+1, "R2", "the slot's revision becomes %d after %d", s.Revision, old.Revision)
 	t.must(!s.Until.Before(s.From), "R3", "until is before from")
 	t.must(!s.Written.Before(t.r.State.Now) && !s.Written.After(t.clock()), "R5", "the slot is written at %v by its record", s.Written)
@@ -93,11 +88,9 @@ func (t *try) slot(old, s recycled.Slot) {
 		t.added(s)
 	case s.Token == "":
 		t.released(old, s, isOwn)
-	case isOwn && s.From.Equal(old.From) && s.Holder.Since.Equal(old.Holder.Since):
+	case isOwn && t.began[s.Token] == t.began[old.Token]:
 		t.extended(old, s)
 	default:
-		isFree := old.Token == "" || isOwn || old.Until.Equal(old.From)
-		t.must(isFree || !s.From.Equal(old.From), "R4", "the lease of another process is extended, or one whose token was refused")
 		t.taken(old, s)
 	}
 }
@@ -107,9 +100,8 @@ func (t *try) added(s recycled.Slot) {
 	p, first := t.pool, t.pool.First+t.r.State.Pool.Slots
 	t.must(s.WorkerID >= first && s.WorkerID < p.First+p.Slots, "R2", "the slot of worker ID %d is added to the pool of %d to %d", s.WorkerID, first, p.First+p.Slots-1)
 	t.must(!s.From.Before(t.r.State.Now), "R3", "a new slot begins before the store's clock")
-	t.must(s.Token == "" || !s.From.Before(p.Floor), "R3", "a new slot begins before the floor, and is leased")
 	t.must(!s.From.After(millis.Later(t.clock(), p.Floor)), "R3", "a new slot begins after the floor and the store's clock")
-	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon(t.pool)), "R6", "a new slot is granted beyond the horizon")
+	t.must(s.Token != "" || s.Until.Equal(s.From), "R3", "a new slot has a span that was granted to nobody")
 	if s.Token != "" {
 		t.begun(s)
 	}
@@ -122,7 +114,6 @@ const callTime = 10 * time.Second
 func (t *try) taken(old, s recycled.Slot) {
 	w, p, now, begin := t.w, t.pool, t.r.State.Now, millis.Later(old.Until, t.pool.Floor)
 	t.must(s.From.Equal(begin), "R3", "a lease begins at %v; must begin at %v, the later of until and the floor", s.From, begin)
-	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon(t.pool)), "R6", "a lease is granted beyond the horizon")
 	grace := w.client.bound + p.Skew
 	ahead := min(w.ReserveAhead, old.Until.Sub(old.Written)*2/3) // the latter is what the last grant shows
 	hasName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name && old.Until.After(old.From) && ahead*9/8 > grace+callTime
@@ -135,21 +126,22 @@ func (t *try) taken(old, s recycled.Slot) {
 		wasTaken := old.Token == "" && old.Revision > 1
 		t.must(!wasTaken || !w.Received.Before(old.Until), "R5", "the claimant's clock shows %v, before until", w.Received)
 	}
-	floor := t.floor(t.pool)
-	t.must(!s.From.Before(floor), "R7", "a lease begins before the floor %v, which was written before its pool was read", floor)
 	t.begun(s)
 }
 
 // begun checks what all leases that begin have in common (R7, R8).
 func (t *try) begun(s recycled.Slot) {
-	now, bound := t.r.State.Now, t.w.client.bound
-	t.isUnder(s, t.pool)
+	now, bound, floor := t.r.State.Now, t.w.client.bound, t.floor(t.pool)
 	isNear := !now.Before(t.r.Sent.Add(-bound-time.Millisecond)) && !now.After(t.r.Received.Add(bound+time.Millisecond))
 	t.must(isNear || t.r.State.HostClock, "R8", "the store's clock shows %v, and the host's %v to %v", now, t.r.Sent, t.r.Received)
+	t.must(!s.From.Before(floor), "R7", "a lease begins before the floor %v, which was written before its pool was read", floor)
+	t.granted(s, s.From, t.pool)
 }
 
-// isUnder checks that a slot's history stands for a pool's (R7).
-func (t *try) isUnder(s recycled.Slot, p recycled.Pool) {
+// granted checks a lease that is granted more than before, or the same, by a pool (R6, R7).
+func (t *try) granted(s recycled.Slot, before time.Time, p recycled.Pool) {
+	limit := t.r.State.Now.Add(p.Horizon + time.Millisecond) // times are rounded to milliseconds
+	t.must(!s.Until.After(millis.Later(before, limit)), "R6", "a lease is granted beyond the horizon, %v", limit)
 	known, found := t.under[s.History]
 	t.must(!found || known == termOf(p), "R7", "the slot's history %q stands for %v and %v", s.History, known, termOf(p))
 	t.must(p.History == t.w.Write.History, "R7", "the lease is of the history %q, and the pool has %q", t.w.Write.History, p.History)
@@ -157,13 +149,11 @@ func (t *try) isUnder(s recycled.Slot, p recycled.Pool) {
 
 // extended checks an extension (R1, R6, R7), by the pool that was read: the write may change that too.
 func (t *try) extended(old, s recycled.Slot) {
-	p := t.r.State.Pool
-	rises, floor := s.Until.After(old.Until), t.floor(p)
+	floor := t.floor(t.r.State.Pool)
 	t.must(!s.Until.Before(t.reached(old)), "R1", "an extension lowers until")
-	t.must(!rises || !s.Until.After(t.horizon(p)), "R6", "an extension reaches beyond the horizon")
-	t.must(!rises || !s.From.Before(floor) || !s.Until.After(floor), "R7", "a lease that begins before the floor is extended beyond it")
+	t.must(!s.From.Before(floor) || !s.Until.After(millis.Later(old.Until, floor)), "R7", "a lease that begins before the floor is extended beyond it")
 	t.must(s.History == old.History, "R7", "a lease of another history is extended")
-	t.isUnder(s, p)
+	t.granted(s, old.Until, t.r.State.Pool)
 }
 
 // reached returns how far the process's lease reached, also if the store has lost its last extension.
@@ -187,16 +177,12 @@ func (t *try) released(old, s recycled.Slot, isOwn bool) {
 // isHeld reports whether a write releases a lease that its generator holds, or has used for longer.
 func (t *try) isHeld(old, s recycled.Slot) bool {
 	first := t.tokens[t.began[old.Token]]
-	if old.Token == "" || first == nil {
-		return false
-	}
-	isLease, isRight := false, false
 	for _, l := range t.w.client.byWorker[s.WorkerID] {
-		if s.From.Equal(l.NotBefore) && l.Call <= first.Call && first.Call <= l.End {
-			isLease, isRight = true, isRight || l.released && !s.Until.Before(l.until())
+		if first != nil && s.From.Equal(l.NotBefore) && l.Call <= first.Call && first.Call <= l.End {
+			return !l.released || s.Until.Before(l.until())
 		}
 	}
-	return isLease && !isRight
+	return false
 }
 
 // floor returns the latest floor of a pool's term of those that it has and that were acknowledged before the read.
