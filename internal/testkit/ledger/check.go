@@ -85,10 +85,10 @@ func versions(w *write) (list []version) {
 	return list
 }
 
-// shown returns the versions that a state shows, as if they were new.
-func shown(s recycled.State) []version {
+// shown returns what a state shows as a write of no process, as if all of it was new.
+func shown(s recycled.State) *write {
 	w := recycled.Write{History: s.History, Pool: &s.Pool, ReplacedPool: new(recycled.Pool), Slots: s.Slots, Replaced: make([]recycled.Slot, len(s.Slots))}
-	return versions(&write{Write: w, term: termOf(s.Pool)})
+	return &write{client: &Client{}, Write: w, Made: true, term: termOf(s.Pool)}
 }
 
 // Check checks a run that has ended.
@@ -104,7 +104,7 @@ func (l *Log) Check() Report {
 	for _, r := range l.reads {
 		c.reads[r.client] = append(c.reads[r.client], r)
 	}
-	before := l.beforehand()
+	before := []*write{shown(l.before)}
 	for _, w := range slices.Concat(l.late, before, l.writes) {
 		c.enter(w)
 	}
@@ -162,7 +162,7 @@ func (c *checker) enter(w *write) {
 
 // kept checks that the store had what a log before has acknowledged, if it still had the history of these writes.
 func (c *checker) kept(l *Log) {
-	had, now := termOf(l.before.Pool), shown(l.before)
+	had, now := termOf(l.before.Pool), versions(shown(l.before))
 	for _, w := range l.late {
 		isLost := w.term.since.After(had.since) || w.term == had && slices.ContainsFunc(versions(w), func(v version) bool {
 			return !slices.ContainsFunc(now, func(n version) bool { return n.worker == v.worker && (n.number > v.number || n.content == v.content) })
@@ -206,15 +206,12 @@ func (c *checker) write(w *write) {
 
 // isBase reports whether a write may be based on a read: it returned what the write replaces.
 func isBase(r *read, w *write) bool {
-	if r.State.History != w.Write.History || w.Write.Pool != nil && *w.Write.ReplacedPool != r.State.Pool {
-		return false
-	}
 	for i, old := range w.Write.Replaced {
 		if w.Write.Slots[i].Revision != 1 && !slices.Contains(r.State.Slots, old) {
 			return false
 		}
 	}
-	return true
+	return r.State.History == w.Write.History && (w.Write.Pool == nil || *w.Write.ReplacedPool == r.State.Pool)
 }
 
 // describe describes what a write writes.

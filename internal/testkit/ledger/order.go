@@ -11,33 +11,30 @@ import (
 // order checks that the acknowledged writes of each record come one after the other (R2): in one history of the store and of the
 // pool, each revision is written once, and not after a later one; and that all reads show the same record of it, which was written.
 func (c *checker) order(writes []*write, reads []*read) {
-	records := map[record][]version{}
-	content := map[revision]any{} // also of writes of unknown outcome that reads show
+	var made []version
 	for _, w := range writes {
-		for _, v := range versions(w) {
-			if w.Made {
-				records[v.record] = append(records[v.record], v)
-				content[v.revision] = v.content
-			}
+		if w.Made {
+			made = append(made, versions(w)...)
 		}
 	}
-	for r, list := range records {
-		slices.SortStableFunc(list, func(a, b version) int { return cmp.Compare(a.number, b.number) })
-		last, call := version{revision: revision{number: -2}}, time.Duration(-1) // call: the latest one of the revisions before
-		for _, v := range list {
-			switch {
-			case v.number == last.number:
-				c.fail("R2", "revision %d of %+v was written twice: by process %d, %s; and by process %d, %s", v.number, r, last.client.number, describe(last.write), v.client.number, describe(v.write))
-			case v.number == last.number+1 && v.old != last.content:
-				c.fail("R2", "revision %d of %+v replaces what was not there: process %d, %s; revision %d: process %d, %s", v.number, r, v.client.number, describe(v.write), last.number, last.client.number, describe(last.write))
-			case v.End < call:
-				c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, r)
-			}
-			last, call = v, max(call, v.Call)
+	slices.SortStableFunc(made, func(a, b version) int { return cmp.Compare(a.number, b.number) })
+	latest, calls := map[record]version{}, map[record]time.Duration{} // of the revisions before, and their latest calls
+	content := map[revision]any{}                                     // also of writes of unknown outcome that reads show
+	for _, v := range made {
+		last, isLater := latest[v.record]
+		switch {
+		case isLater && v.number == last.number:
+			c.fail("R2", "revision %d of %+v was written twice: by process %d, %s; and by process %d, %s", v.number, v.record, last.client.number, describe(last.write), v.client.number, describe(v.write))
+		case isLater && v.number == last.number+1 && v.old != last.content:
+			c.fail("R2", "revision %d of %+v replaces what was not there: process %d, %s; revision %d: process %d, %s", v.number, v.record, v.client.number, describe(v.write), last.number, last.client.number, describe(last.write))
+		case v.End < calls[v.record]:
+			c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, v.record)
 		}
+		latest[v.record], calls[v.record] = v, max(calls[v.record], v.Call)
+		content[v.revision] = v.content
 	}
 	for _, r := range reads {
-		for _, v := range shown(r.State) {
+		for _, v := range versions(shown(r.State)) {
 			if call, known := c.wrote[v.content]; !known || call > r.End {
 				c.fail("store", "a read of process %d returned what nobody has written: %+v", r.client.number, v.content)
 			}

@@ -60,21 +60,6 @@ func (l *Log) Follow(previous *Log) {
 	}
 }
 
-// beforehand returns what the store had before the run, as writes of no process.
-func (l *Log) beforehand() (list []*write) {
-	add := func(w recycled.Write) {
-		w.History = l.before.History
-		list = append(list, &write{client: &Client{}, Write: w, Made: true, term: termOf(l.before.Pool)})
-	}
-	if l.before.Pool.Revision > 0 {
-		add(recycled.Write{Pool: &l.before.Pool, ReplacedPool: new(recycled.Pool)})
-	}
-	for _, s := range l.before.Slots {
-		add(recycled.Write{Slots: []recycled.Slot{s}, Replaced: []recycled.Slot{{}}})
-	}
-	return list
-}
-
 // A span is from the call of a method to its return.
 type span struct{ Call, End time.Duration }
 

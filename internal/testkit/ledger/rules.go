@@ -28,8 +28,7 @@ func newTry(c *checker, w *write, r *read) *try {
 	for i, s := range w.Write.Slots {
 		t.slot(w.Write.Replaced[i], s)
 	}
-	had := r.State.Pool.Slots
-	t.must(t.pool.Slots == had+t.news, "R7", "the pool has %d slots after %d, and %d are added", t.pool.Slots, had, t.news)
+	t.must(t.pool.Slots == r.State.Pool.Slots+t.news, "R7", "the pool has %d slots, and %d are added", t.pool.Slots, t.news)
 	return t
 }
 
@@ -168,10 +167,10 @@ func (t *try) released(old, s recycled.Slot, isOwn bool) {
 	if isOwn && !s.Until.After(t.reached(old)) {
 		return
 	}
-	rises, isBeyond := s.Until.After(old.Until), s.Until.After(t.pool.Floor)
 	t.must(!s.Until.Before(old.Until), "R1", "until falls, and not by the holder")
-	t.must(isOwn || old.Token == "" || t.w.client.isOperator || !isBeyond, "R5", "a process that is no operator ends the lease of another")
-	t.must(!rises || !isBeyond, "R1", "until rises without a lease, and beyond the floor")
+	t.must(!s.Until.After(millis.Later(old.Until, t.pool.Floor)), "R1", "until rises without a lease, and beyond the floor")
+	isRaised := !s.Until.After(t.pool.Floor)
+	t.must(isOwn || old.Token == "" || t.w.client.isOperator || isRaised, "R5", "a process that is no operator ends the lease of another")
 }
 
 // isHeld reports whether a write releases a lease that its generator holds, or has used for longer.
