@@ -95,10 +95,9 @@ func shown(s recycled.State) *write {
 func (l *Log) Check() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &checker{reads: map[*Client][]*read{}, writes: map[*Client][]*write{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, began: map[string]string{},
+	c := &checker{Report: Report{Reads: len(l.reads), Leases: len(l.leases), Violations: l.foreign},
+		reads: map[*Client][]*read{}, writes: map[*Client][]*write{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, began: map[string]string{},
 		acked: map[string]time.Time{}, under: map[string]term{}, floors: map[term][]*write{}}
-	c.Violations = l.foreign
-	c.Reads, c.Leases = len(l.reads), len(l.leases)
 	slices.SortStableFunc(l.reads, func(a, b *read) int { return cmp.Compare(a.End, b.End) })
 	slices.SortStableFunc(l.writes, func(a, b *write) int { return cmp.Compare(a.Call, b.Call) })
 	for _, r := range l.reads {

@@ -375,8 +375,8 @@ func TestCheck(t *testing.T) {
 			r.extend(r.b, r.lease(r.b, 1, "b5", from), "b6", time.Hour)
 			r.change(r.b, 1, func(s *recycled.Slot) { s.Token, s.Until = "", from })
 		}},
-		{"R2", "was written twice", func(r *run) { r.again(bTakes, r.a).Write.Slots[0].Token = "a4" }},
-		{"R2", "was written twice", func(r *run) { r.again(noted, r.b) }},
+		{"R2", "replaces what was not there", func(r *run) { r.again(bTakes, r.a).Write.Slots[0].Token = "a4" }},
+		{"R2", "replaces what was not there", func(r *run) { r.again(noted, r.b) }},
 		{"R2", "and another call as", func(r *run) { // both of unknown outcome
 			r.again(bTakes, r.a).Write.Slots[0].Token = "a4"
 			r.unknown(bTakes)
@@ -538,7 +538,7 @@ func TestCheck(t *testing.T) {
 		}},
 		{"R8", "the host's", func(r *run) { r.reads[bTakes].Sent = r.reads[bTakes].Sent.Add(2 * bound) }},
 		{"R8", "the host's", func(r *run) { r.reads[aTakes].Received = r.reads[aTakes].Received.Add(-2 * bound) }},
-		{"R2", "was written twice", func(r *run) { // when the run began
+		{"R2", "replaces what was not there", func(r *run) { // when the run began
 			r.Begin(recycled.State{History: "h", Pool: r.reads[added].State.Pool, Slots: r.reads[aTakes].State.Slots})
 		}},
 		{"R2", "before the one that it replaces", func(r *run) {
