@@ -103,11 +103,12 @@ func (l *Log) Check() Report {
 	for _, r := range l.reads {
 		c.reads[r.client] = append(c.reads[r.client], r)
 	}
-	before := []*write{shown(l.before)}
-	for _, w := range slices.Concat(l.late, before, l.writes) {
+	before := shown(l.before)
+	for _, w := range slices.Concat(l.late, []*write{before}, l.writes) {
 		c.enter(w)
 	}
-	c.kept(l)
+	made := versions(before)
+	c.kept(l, made)
 	for _, w := range l.writes {
 		switch {
 		case w.Made:
@@ -120,8 +121,11 @@ func (l *Log) Check() Report {
 		}
 		c.writes[w.client] = append(c.writes[w.client], w)
 		c.write(w)
+		if w.Made {
+			made = append(made, versions(w)...)
+		}
 	}
-	c.order(slices.Concat(before, l.writes), l.reads)
+	c.order(made, l.reads)
 	c.grants(l)
 	return c.Report
 }
@@ -160,8 +164,8 @@ func (c *checker) enter(w *write) {
 }
 
 // kept checks that the store had what a log before has acknowledged, if it still had the history of these writes.
-func (c *checker) kept(l *Log) {
-	had, now := termOf(l.before.Pool), versions(shown(l.before))
+func (c *checker) kept(l *Log, now []version) {
+	had := termOf(l.before.Pool)
 	for _, w := range l.late {
 		isLost := w.term.since.After(had.since) || w.term == had && slices.ContainsFunc(versions(w), func(v version) bool {
 			return !slices.ContainsFunc(now, func(n version) bool { return n.worker == v.worker && (n.number > v.number || n.content == v.content) })
@@ -188,7 +192,7 @@ func (c *checker) write(w *write) {
 		}
 	}
 	if base == nil {
-		c.fail("R2", "process %d replaces what it has not read, or is not in the store's history %s: %s", w.client.number, w.Write.History, describe(w))
+		c.fail("R2", "a process replaces what it has not read, or is not in the store's history %s: %s", w.Write.History, describe(w))
 		return
 	}
 	w.term = termOf(base.pool)
@@ -213,11 +217,8 @@ func isBase(r *read, w *write) bool {
 	return r.State.History == w.Write.History && (w.Write.Pool == nil || *w.Write.ReplacedPool == r.State.Pool)
 }
 
-// describe describes what a write writes.
+// describe describes a write.
 func describe(w *write) string {
-	text := fmt.Sprintf("[%v, %v]", w.Call, w.End)
-	for _, v := range versions(w) {
-		text += fmt.Sprintf(" %+v for %+v", v.content, v.old)
-	}
-	return text
+	return fmt.Sprintf("process %d, [%v, %v]: pool %+v for %+v, slots %+v for %+v",
+		w.client.number, w.Call, w.End, w.Write.Pool, w.Write.ReplacedPool, w.Write.Slots, w.Write.Replaced)
 }

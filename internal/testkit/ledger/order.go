@@ -10,13 +10,7 @@ import (
 
 // order checks that the acknowledged writes of each record come one after the other (R2): in one history of the store and of the
 // pool, each revision is written once, and not after a later one; and that all reads show the same record of it, which was written.
-func (c *checker) order(writes []*write, reads []*read) {
-	var made []version
-	for _, w := range writes {
-		if w.Made {
-			made = append(made, versions(w)...)
-		}
-	}
+func (c *checker) order(made []version, reads []*read) {
 	slices.SortStableFunc(made, func(a, b version) int { return cmp.Compare(a.number, b.number) })
 	latest, calls := map[record]version{}, map[record]time.Duration{} // of the revisions before, and their latest calls
 	content := map[revision]any{}                                     // also of writes of unknown outcome that reads show
@@ -24,7 +18,7 @@ func (c *checker) order(writes []*write, reads []*read) {
 		last, isLater := latest[v.record]
 		switch {
 		case isLater && v.number <= last.number+1 && v.old != last.content: // also if one revision was written twice
-			c.fail("R2", "revision %d of %+v replaces what was not there: process %d, %s; revision %d: process %d, %s", v.number, v.record, v.client.number, describe(v.write), last.number, last.client.number, describe(last.write))
+			c.fail("R2", "revision %d of %+v replaces what was not there: %s; revision %d: %s", v.number, v.record, describe(v.write), last.number, describe(last.write))
 		case v.End < calls[v.record]:
 			c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, v.record)
 		}

@@ -35,7 +35,7 @@ func newTry(c *checker, w *write, r *read) *try {
 // must adds a violation if something does not hold that must.
 func (t *try) must(holds bool, rule, format string, args ...any) {
 	if !holds {
-		text := fmt.Sprintf("process %d, %s: %s; the read: now %v, pool %+v", t.w.client.number, fmt.Sprintf(format, args...), describe(t.w), t.r.State.Now, t.r.State.Pool)
+		text := fmt.Sprintf("%s: %s; the read: now %v, pool %+v", fmt.Sprintf(format, args...), describe(t.w), t.r.State.Now, t.r.State.Pool)
 		t.broken = append(t.broken, Violation{rule, text})
 	}
 }
@@ -164,13 +164,10 @@ func (t *try) reached(old recycled.Slot) time.Time {
 func (t *try) released(old, s recycled.Slot, isOwn bool) {
 	t.must(s.From.Equal(old.From), "R1", "a release, or a raised floor, changes from")
 	t.must(!t.isHeld(old, s), "R1", "it releases a lease before the end of what it has used, or that its generator holds")
-	if isOwn && !s.Until.After(t.reached(old)) {
-		return
-	}
-	t.must(!s.Until.Before(old.Until), "R1", "until falls, and not by the holder")
-	t.must(!s.Until.After(millis.Later(old.Until, t.pool.Floor)), "R1", "until rises without a lease, and beyond the floor")
-	isRaised := !s.Until.After(t.pool.Floor)
-	t.must(isOwn || old.Token == "" || t.w.client.isOperator || isRaised, "R5", "a process that is no operator ends the lease of another")
+	isReturned := isOwn && !s.Until.After(t.reached(old)) // by its holder, which may have used less
+	t.must(isReturned || !s.Until.Before(old.Until), "R1", "until falls, and not by the holder")
+	t.must(isReturned || !s.Until.After(millis.Later(old.Until, t.pool.Floor)), "R1", "until rises without a lease, and beyond the floor")
+	t.must(isOwn || old.Token == "" || t.w.client.isOperator || !s.Until.After(t.pool.Floor), "R5", "a process that is no operator ends the lease of another")
 }
 
 // isHeld reports whether a write releases a lease that its generator holds, or has used for longer.
