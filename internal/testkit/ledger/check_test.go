@@ -266,6 +266,7 @@ func TestCheckAllows(t *testing.T) {
 			read.State.History, read.State.Pool = "h", r.reads[bTakes].State.Pool
 		},
 		"a process that is no operator ends the lease of another, to raise the floor": func(r *run) { r.reads[ended].client, r.writes[ended].client = r.b, r.b },
+		"a process writes a slot again that it had, and that has no lease": func(r *run) { r.change(r.a, 1, func(*recycled.Slot) {}) },
 		"an operator ends a lease that reaches beyond the floor": func(r *run) {
 			r.pass(time.Hour + 12*time.Second)
 			l := r.lease(r.b, 1, "b4", r.state.Pool.Floor)
@@ -297,6 +298,25 @@ func TestCheckAllows(t *testing.T) {
 			r.extend(r.b, l, "b6", l.until().Sub(floor))
 			l.released, l.used = true, floor.Add(time.Hour)
 			r.change(r.b, 1, func(s *recycled.Slot) { s.Token = "" })
+		},
+		"a new slot is leased at once": func(r *run) {
+			r.pass(2 * time.Hour)
+			now := r.state.Now
+			l := &lease{client: r.b, WorkerID: 2, NotBefore: now, span: span{Call: r.clock}, stamps: map[int64]time.Duration{}}
+			r.step(r.b, func(p *recycled.Pool) { p.Slots++ }, recycled.Slot{WorkerID: 2, Token: "b4", From: now, Until: now.Add(time.Second), History: "i"})
+			l.End = r.clock
+			l.granted = []grant{{span{l.Call, l.End}, now.Add(time.Second)}}
+			r.leases = append(r.leases, l)
+		},
+		"a store loses an extension, and the lease reached beyond the floor": func(r *run) {
+			r.pass(2 * time.Hour)
+			l := r.lease(r.b, 1, "b4", r.state.Slots[1].Until)
+			r.extend(r.b, l, "b5", time.Second)
+			kept := r.state.Slots[1]
+			r.extend(r.b, l, "b6", 2*time.Second)
+			r.state.History, r.state.Slots[1] = "j", kept
+			l.released, l.used = true, l.until()
+			r.change(r.b, 1, func(s *recycled.Slot) { s.Token, s.Until = "", l.used })
 		},
 		"a store loses writes": func(r *run) { // and the pool notices it at the end
 			r.state.History = "j"
@@ -391,6 +411,11 @@ func TestCheck(t *testing.T) {
 			read := r.show(r.a, r.state.Slots...)
 			read.State.Pool = *r.writes[ended+1].Write.Pool
 		}},
+		{"R2", "and another call as", func(r *run) { // one that was acknowledged
+			r.again(ended, r.operator).Write.Slots[0].Holder.Name = "n"
+			r.unknown(ended + 1)
+			r.show(r.a, *r.slot(ended + 1))
+		}},
 		{"R2", "before the one that it replaces", func(r *run) { r.writes[bExtends].span = span{time.Hour, time.Hour} }},
 		{"R2", "replaces what was not there", func(r *run) {
 			r.slot(bExtends).Until = r.slot(bExtends).Until.Add(time.Millisecond)
@@ -404,6 +429,13 @@ func TestCheck(t *testing.T) {
 		{"R2", "which no write has acknowledged", func(r *run) { // and no read shows it before the lease is returned
 			r.unknown(bTakes)
 			r.show(r.b, *r.slot(bTakes))
+		}},
+		{"R2", "which no write has acknowledged", func(r *run) { // and a read shows it, but it grants time
+			r.unknown(bTakes)
+			l, s := r.leases[1], r.slot(bTakes)
+			s.Until = s.From.Add(time.Second)
+			r.show(r.b, *s).span = span{r.writes[bTakes].End, l.End}
+			l.granted = []grant{{span{l.Call, l.End}, s.Until}}
 		}},
 		{"R2", "no write has acknowledged", func(r *run) { r.leases[1].granted[1].Until = begin.Add(time.Hour) }},
 		{"R2", "replaces what it has not read", func(r *run) { r.writes[bTakes].Write.Replaced[0].Token = "x" }},
@@ -426,6 +458,13 @@ func TestCheck(t *testing.T) {
 			l.NotBefore = l.NotBefore.Add(time.Millisecond)
 			r.leases = append(r.leases, &l)
 		}},
+		{"R2", "has a lease of worker ID 0", func(r *run) {
+			l := *r.leases[0]
+			l.NotBefore = l.NotBefore.Add(-time.Millisecond)
+			r.leases = append(r.leases, &l)
+		}},
+		{"R2", "has a lease of worker ID 1", func(r *run) { r.leases[1].WorkerID = 1 }},
+		{"R3", "must begin at", func(r *run) { r.slot(bExtends).From = r.slot(bExtends).From.Add(time.Millisecond) }},
 		{"R3", "must begin at", func(r *run) { r.slot(bTakes).From = r.slot(bTakes).From.Add(-time.Millisecond) }},
 		{"R3", "must begin at", func(r *run) {
 			r.slot(aTakesOther).From = begin.Add(20 * time.Millisecond)
@@ -464,6 +503,7 @@ func TestCheck(t *testing.T) {
 		{"R5", "is not free before", func(r *run) { r.sameName(9866*time.Millisecond, time.Minute, time.Hour) }}, // 1.125 times that is 1 ms too little
 		{"R5", "is not free before", func(r *run) { r.sameName(time.Hour, 14799*time.Millisecond, time.Hour) }},
 		{"R5", "is not free before", func(r *run) { r.sameName(time.Hour, time.Minute, 0) }},
+		{"R5", "is not free before", func(r *run) { r.lease(r.b, 0, "b4", r.state.Pool.Floor) }}, // its own, which is not released
 		{"R5", "ends the lease of another", func(r *run) {
 			s := r.slot(bExtendsAgain)
 			s.Token, s.Until = "", r.writes[bExtendsAgain].Write.Replaced[0].Until
