@@ -266,7 +266,7 @@ func TestCheckAllows(t *testing.T) {
 			read.State.History, read.State.Pool = "h", r.reads[bTakes].State.Pool
 		},
 		"a process that is no operator ends the lease of another, to raise the floor": func(r *run) { r.reads[ended].client, r.writes[ended].client = r.b, r.b },
-		"a process writes a slot again that it had, and that has no lease": func(r *run) { r.change(r.a, 1, func(*recycled.Slot) {}) },
+		"a process writes a slot again that it had, and that has no lease":            func(r *run) { r.change(r.a, 1, func(*recycled.Slot) {}) },
 		"an operator ends a lease that reaches beyond the floor": func(r *run) {
 			r.pass(time.Hour + 12*time.Second)
 			l := r.lease(r.b, 1, "b4", r.state.Pool.Floor)
@@ -475,6 +475,7 @@ func TestCheck(t *testing.T) {
 		{"R7", "a lease begins before the floor", func(r *run) { // of a new slot
 			r.reads[added].State.Pool.Floor, r.writes[added].Write.ReplacedPool.Floor, r.writes[added].Write.Pool.Floor = begin.Add(time.Second), begin.Add(time.Second), begin.Add(time.Second)
 			r.slot(added).Token = "a4"
+			r.reads, r.writes, r.leases = r.reads[:added+1], r.writes[:added+1], nil
 		}},
 		{"R3", "a new slot begins after", func(r *run) {
 			r.slot(added).From = begin.Add(time.Hour)

@@ -94,7 +94,7 @@ func (t *try) slot(old, s recycled.Slot) {
 	}
 }
 
-// added checks a new slot (R2, R3, R6, R7).
+// added checks a new slot (R2, R3).
 func (t *try) added(s recycled.Slot) {
 	p, first := t.pool, t.pool.First+t.r.State.Pool.Slots
 	t.must(s.WorkerID >= first && s.WorkerID < p.First+p.Slots, "R2", "the slot of worker ID %d is added to the pool of %d to %d", s.WorkerID, first, p.First+p.Slots-1)
@@ -109,7 +109,7 @@ func (t *try) added(s recycled.Slot) {
 // callTime is how long one call of a store may take (R5).
 const callTime = 10 * time.Second
 
-// taken checks a lease that begins (R3, R5, R6, R7).
+// taken checks a lease that begins in a slot that is not new (R3, R5).
 func (t *try) taken(old, s recycled.Slot) {
 	w, p, now, begin := t.w, t.pool, t.r.State.Now, millis.Later(old.Until, t.pool.Floor)
 	t.must(s.From.Equal(begin), "R3", "a lease begins at %v; must begin at %v, the later of until and the floor", s.From, begin)
@@ -128,7 +128,7 @@ func (t *try) taken(old, s recycled.Slot) {
 	t.begun(s)
 }
 
-// begun checks what all leases that begin have in common (R7, R8).
+// begun checks a lease that begins, also in a new slot (R7, R8).
 func (t *try) begun(s recycled.Slot) {
 	now, bound, floor := t.r.State.Now, t.w.client.bound, t.floor(t.pool)
 	isNear := !now.Before(t.r.Sent.Add(-bound-time.Millisecond)) && !now.After(t.r.Received.Add(bound+time.Millisecond))
@@ -137,16 +137,16 @@ func (t *try) begun(s recycled.Slot) {
 	t.granted(s, s.From, t.pool)
 }
 
-// granted checks a lease that is granted more than before, or the same, by a pool (R6, R7).
-func (t *try) granted(s recycled.Slot, before time.Time, p recycled.Pool) {
+// granted checks what a lease is granted that has reached a time: not beyond the horizon of a pool (R6), and under its history (R7).
+func (t *try) granted(s recycled.Slot, reached time.Time, p recycled.Pool) {
 	limit := t.r.State.Now.Add(p.Horizon + time.Millisecond) // times are rounded to milliseconds
-	t.must(!s.Until.After(millis.Later(before, limit)), "R6", "a lease is granted beyond the horizon, %v", limit)
+	t.must(!s.Until.After(millis.Later(reached, limit)), "R6", "a lease is granted beyond the horizon, %v", limit)
 	known, found := t.under[s.History]
 	t.must(!found || known == termOf(p), "R7", "the slot's history %q stands for %v and %v", s.History, known, termOf(p))
 	t.must(p.History == t.w.Write.History, "R7", "the lease is of the history %q, and the pool has %q", t.w.Write.History, p.History)
 }
 
-// extended checks an extension (R1, R6, R7), by the pool that was read: the write may change that too.
+// extended checks an extension (R1, R7), by the pool that was read: the write may change that too.
 func (t *try) extended(old, s recycled.Slot) {
 	floor := t.floor(t.r.State.Pool)
 	t.must(!s.Until.Before(t.reached(old)), "R1", "an extension lowers until")
