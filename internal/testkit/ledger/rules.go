@@ -53,10 +53,10 @@ func (t *try) clock() time.Time {
 func (t *try) written() {
 	old, p, now := t.r.State.Pool, t.pool, t.r.State.Now
 	isNew := old.Revision == 0
-	had, wasUsed := old, len(t.r.State.Slots) > 0 // as the process has read it before, if it is lost
+	had := old // if it is lost: as the process has read it before
 	for _, before := range t.reads[t.w.client] {
 		if isNew && before.State.Pool.Revision > 0 && before.End <= t.r.Call {
-			had, wasUsed = before.State.Pool, true
+			had = before.State.Pool
 		}
 	}
 	t.must(p.Revision == old.Revision+1, "R2", "the pool's revision becomes %d after %d", p.Revision, old.Revision)
@@ -69,7 +69,7 @@ func (t *try) written() {
 	t.must(p.History == t.r.State.History, "R7", "the pool takes the history %s, and the store's is %s", p.History, t.r.State.History)
 	t.must(!p.Since.Before(now) && !p.Since.After(t.clock()), "R7", "the pool has a history since %v, which was read at %v", p.Since, now)
 	reach := now.Add(p.Fencing + p.Horizon + p.Skew)
-	mayLack := isNew && !wasUsed && (t.r.State.NoLoss || t.w.client.isOperator)
+	mayLack := had.Revision == 0 && len(t.r.State.Slots) == 0 && (t.r.State.NoLoss || t.w.client.isOperator)
 	t.must(mayLack || !p.Floor.Before(reach), "R7", "the floor is %v; must not be before the store's clock + F + H + M, %v", p.Floor, reach)
 	t.must(!t.r.State.ReadOnly, "R7", "a floor is calculated from a server that is read-only")
 }
