@@ -196,7 +196,9 @@ func (c *checker) write(w *write) {
 		return
 	}
 	w.term = termOf(base.pool)
-	c.Violations = append(c.Violations, base.broken...)
+	if c.Violations = append(c.Violations, base.broken...); len(base.broken) > 0 {
+		return
+	}
 	for _, s := range w.Write.Slots {
 		if _, known := c.under[s.History]; !known && s.Token != "" {
 			c.under[s.History] = w.term
