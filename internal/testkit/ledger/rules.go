@@ -137,7 +137,7 @@ func (t *try) begun(s recycled.Slot) {
 	t.granted(s, s.From, t.pool)
 }
 
-// granted checks what a lease is granted that has reached a time: not beyond the horizon of a pool (R6), and under its history (R7).
+// granted checks a grant by a pool: not beyond its horizon, unless the lease had reached that before (R6), and under its history (R7).
 func (t *try) granted(s recycled.Slot, reached time.Time, p recycled.Pool) {
 	limit := t.r.State.Now.Add(p.Horizon + time.Millisecond) // times are rounded to milliseconds
 	t.must(!s.Until.After(millis.Later(reached, limit)), "R6", "a lease is granted beyond the horizon, %v", limit)
