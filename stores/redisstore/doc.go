@@ -97,21 +97,28 @@
 // replica must have a write. Then F alone protects: a primary that goes on for longer than F after another one was
 // promoted leads to UIDs and numbers that come twice.
 //
-// WAIT counts servers and not identities. So a replica must belong to one group of servers permanently: in Redis
+// WAIT counts connections and not identities. So a replica must belong to one group of servers permanently: in Redis
 // Cluster set cluster-allow-replica-migration no (before Redis 7 cluster-migration-barrier to more than there are
-// replicas).
+// replicas). With five servers and more, one that has connected again, while its former connection is not known to be
+// broken, may count twice: there F protects (see below).
 //
 // And a replica must not go back: once it has followed a promoted server, it must not follow the former primary again
 // before that one was restarted, or was a replica. It discards what it has acknowledged for the promoted server, and
 // the former primary, whose history is the same, goes on: UIDs and numbers may come twice. So they may if the replica
 // then follows the promoted server once more. Redis reveals none of this: on the former primary such a replica looks
 // like one that was away for longer than the backlog lasts. Sentinels that agree, and Redis Cluster, make the former
-// primary a replica, unless the promoted server fails before they have done so: two failovers within seconds. Set
-// repl-backlog-ttl 1: with three or four servers, a primary that can have been replaced has no replica, and with this
-// setting it has another history after three seconds of that. With five and more servers it may have kept one. Let no second
-// failover follow within some ten seconds: Sentinel waits for twice its failover-timeout, six minutes by default. Keep a
-// primary that was isolated stopped, or restart it before the others reach it again, and set no replica-priority above
-// 100: Sentinel may promote it instead of a replica of the promoted server. Stop it before you enter REPLICAOF by hand.
+// primary a replica. But if the promoted server fails before Sentinel has done so, or while the former primary is
+// frozen, Sentinel may promote that one again, at once. Keep a primary that was isolated stopped, or restart it before
+// the others reach it again, and stop it before you enter REPLICAOF by hand; for tags let it start as a replica. These
+// settings make it less likely that replicas go back unnoticed, and do not exclude it:
+//
+//   - repl-backlog-ttl 1, with three and four servers: a primary that has no replica for three seconds has another
+//     history. Whatever is connected as a replica counts there: take backups (redis-cli --rdb) from a replica. With
+//     five servers and more, a primary that was replaced may have kept a replica.
+//   - repl-timeout 10: so soon a primary whose network is interrupted notices that its replicas have gone. The default
+//     is a minute.
+//   - replica-priority 1 to 100 on all servers: with 0 on the replicas that are left, or more than 100, Sentinel
+//     promotes the former primary sooner than a replica of the promoted server.
 //
 // WAIT does not keep Sentinel or the cluster from promoting a replica that lacks the last writes, so the history
 // still ends all leases at a failover. WAITAOF is not used: appendfsync everysec may lose on all servers what has
@@ -197,6 +204,10 @@
 //     it is restarted, or a replica attaches to it, before it is fenced, it skips the gap too, and any range may
 //     repeat. Bound the time with min-replicas-to-write and min-replicas-max-lag, and let it start as a replica
 //     only.
+//   - a former primary that goes on with its data after another one was promoted, also with another history or after a
+//     restart: what it wrote last, perhaps without an acknowledgement, may be later than what the other one had received.
+//     Then it skips less than the other one did, and numbers of that one repeat. Let it start as a replica only, or raise
+//     its counters ("ringuid tag raise").
 //   - a primary that keeps most of the servers goes on although another one was promoted. That one begins when a
 //     replica of the former one joins it, and its gap has grown meanwhile, by a tenth for each second. It does not
 //     suffice if a tag hands out more than that, or if the servers are divided for longer than 1000 s. Let no server

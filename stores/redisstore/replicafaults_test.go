@@ -68,7 +68,7 @@ func TestPausedPrimary(t *testing.T) {
 // A limit: a replica follows the promoted server, and then the former primary again, which was neither restarted nor a replica
 // meanwhile, so it has the same history, and goes on. The replica has discarded what it had acknowledged for the promoted server.
 // Or it has never acknowledged that server's floor, which counts when it follows that server once more. With repl-backlog-ttl 1 a former
-// primary that had no replica for seconds has another history.
+// primary that had no replica for seconds has another history, and its leases are lost.
 func TestReplicaGoesBack(t *testing.T) {
 	testkit.Full(t, "it shows a limit")
 	t.Parallel()

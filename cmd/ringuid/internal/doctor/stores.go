@@ -186,7 +186,7 @@ func (e *examination) failover(client *goredis.Client, info map[string]string, s
 	case servers == 2 && ttl != 0:
 		e.info("failover", "repl-backlog-ttl is %d: a primary without replicas for so many seconds has another history, and a floor follows; 0 prevents that", ttl)
 	case servers > 2 && ok && ttl != 1:
-		e.info("failover", "repl-backlog-ttl is %d: set 1, so that a primary that was replaced has another history when replicas come back to it", ttl)
+		e.info("failover", "repl-backlog-ttl is %d: set 1, so that a primary that has had no replica for seconds has another history", ttl)
 	}
 	if info["cluster_enabled"] != "1" {
 		return
