@@ -25,8 +25,9 @@ func TestHealth(t *testing.T) {
 		}
 		synctest.Wait()
 		h := s.Health()
-		if !h.OK() || h.Buffered != 199 || h.For < 19*time.Second || h.For > 20*time.Second || h.LastError != nil {
-			t.Errorf("Health() = %+v, want about 19.9s", h)
+		// The last take has requested the range. In its 10.1 s, that take may count or not.
+		if !h.OK() || h.Buffered != 199 || h.For < 19*time.Second || h.For > 20100*time.Millisecond || h.LastError != nil {
+			t.Errorf("Health() = %+v, want 19.9s or 20.1s", h)
 		}
 		src.fail(down)
 		time.Sleep(time.Second)
