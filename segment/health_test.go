@@ -25,7 +25,7 @@ func TestHealth(t *testing.T) {
 		}
 		synctest.Wait()
 		h := s.Health()
-		// The last take has requested the range. In its 10.1 s, that take may count or not.
+		// The last take wakes the goroutine that requests the range. It counts 100 or 101 numbers in 10.1 s.
 		if !h.OK() || h.Buffered != 199 || h.For < 19*time.Second || h.For > 20100*time.Millisecond || h.LastError != nil {
 			t.Errorf("Health() = %+v, want 19.9s or 20.1s", h)
 		}

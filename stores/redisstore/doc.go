@@ -97,26 +97,27 @@
 // replica must have a write. Then F alone protects: a primary that goes on for longer than F after another one was
 // promoted leads to UIDs and numbers that come twice.
 //
-// WAIT counts connections and not identities. So a replica must belong to one group of servers permanently: in Redis
+// WAIT counts connections, whoever they belong to. So a replica must belong to one group of servers permanently: in Redis
 // Cluster set cluster-allow-replica-migration no (before Redis 7 cluster-migration-barrier to more than there are
 // replicas). With five servers and more, one that has connected again, while its former connection is not known to be
 // broken, may count twice: there F protects (see below).
 //
 // And a replica must not go back: once it has followed a promoted server, it must not follow the former primary again
-// before that one was restarted, or was a replica. It discards what it has acknowledged for the promoted server, and
+// before that one was a replica, or was restarted (which protects UIDs, and not numbers). It discards what it has acknowledged for the promoted server, and
 // the former primary, whose history is the same, goes on: UIDs and numbers may come twice. So they may if the replica
 // then follows the promoted server once more. Redis reveals none of this: on the former primary such a replica looks
 // like one that was away for longer than the backlog lasts. Sentinels that agree, and Redis Cluster, make the former
 // primary a replica. But if the promoted server fails before Sentinel has done so, or while the former primary is
 // frozen, Sentinel may promote that one again, at once. Keep a primary that was isolated stopped, or restart it before
-// the others reach it again, and stop it before you enter REPLICAOF by hand; for tags let it start as a replica. These
+// the others reach it again, and stop it before you enter REPLICAOF by hand; for tags let it start as a replica. A second set of Sentinels, or a second
+// name of the same servers, may make a server a replica of the former primary again. These
 // settings make it less likely that replicas go back unnoticed, and do not exclude it:
 //
-//   - repl-backlog-ttl 1, with three and four servers: a primary that has no replica for three seconds has another
-//     history. Whatever is connected as a replica counts there: take backups (redis-cli --rdb) from a replica. With
-//     five servers and more, a primary that was replaced may have kept a replica.
-//   - repl-timeout 10: so soon a primary whose network is interrupted notices that its replicas have gone. The default
-//     is a minute.
+//   - repl-backlog-ttl 1, with three servers or more: a primary that has had no replica for three seconds has another
+//     history, and a floor follows. Whatever is connected as a replica counts as one: take backups (redis-cli --rdb)
+//     from a replica. With five servers and more this helps less: a primary that was replaced may have kept a replica.
+//   - repl-timeout 20: after that time a primary whose network is interrupted notices that its replicas have gone. The
+//     default is a minute. It must be greater than repl-ping-replica-period, which is 10 s by default.
 //   - replica-priority 1 to 100 on all servers: with 0 on the replicas that are left, or more than 100, Sentinel
 //     promotes the former primary sooner than a replica of the promoted server.
 //

@@ -11,7 +11,8 @@ import (
 )
 
 // Each call of a store has its effect at one instant between its call and its return, while the server is killed, is paused, loses requests,
-// replies and writes, executes writes late, and has another clock. Clusters are left out: a call must fail while the server is killed.
+// replies and writes, executes writes late, and has another clock. Clusters are left out: linear.Run requires that calls
+// fail while a server is killed, and a cluster answers.
 func TestLinearizable(t *testing.T) {
 	testkit.Slow(t, "it starts servers")
 	onEach(t, false, func(t *testing.T, h storetest.Harness, _ addressFunc) { linear.Run(t, h) })

@@ -70,7 +70,7 @@ type revision struct {
 // A version is one version of a record, and what it replaces: a recycled.Slot or recycled.Pool.
 type version struct {
 	revision
-	*write       // that writes it
+	by           *write // that writes it
 	content, old any
 }
 

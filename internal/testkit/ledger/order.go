@@ -18,11 +18,11 @@ func (c *checker) order(made []version, reads []*read) {
 		last, isLater := latest[v.record]
 		switch {
 		case isLater && v.number <= last.number+1 && v.old != last.content: // also if one revision was written twice
-			c.fail("R2", "revision %d of %+v replaces what was not there: %s; revision %d: %s", v.number, v.record, describe(v.write), last.number, describe(last.write))
-		case v.End < calls[v.record]:
+			c.fail("R2", "revision %d of %+v replaces what was not there: %s; revision %d: %s", v.number, v.record, describe(v.by), last.number, describe(last.by))
+		case v.by.End < calls[v.record]:
 			c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, v.record)
 		}
-		latest[v.record], calls[v.record] = v, max(calls[v.record], v.Call)
+		latest[v.record], calls[v.record] = v, max(calls[v.record], v.by.Call)
 		content[v.revision] = v.content
 	}
 	for _, r := range reads {

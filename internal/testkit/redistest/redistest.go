@@ -51,7 +51,7 @@ func Start(tb testing.TB, flags ...string) *Server {
 		return append([]string{
 			"--port", strconv.Itoa(s.Port(0)), "--bind", "127.0.0.1", "--dir", s.Directory(),
 			"--daemonize", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
-			"--enable-debug-command", "local", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10",
+			"--enable-debug-command", "local", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10", "--repl-ping-replica-period", "3",
 		}, flags...)
 	}
 	s.startNew()

@@ -64,6 +64,7 @@ func (p *Process) UseClock() {
 	if err != nil {
 		testkit.Missing(p.tb, "cc was not found: install a C compiler (Debian's packages gcc and libc6-dev), or run make test, which does")
 	}
+	p.Stop()
 	c := &clock{library: p.Path("clock.so"), file: p.Path("clock")}
 	err = errors.Join(os.WriteFile(c.file, make([]byte, 16), 0o644), os.WriteFile(p.Path("clock.c"), []byte(clockSource), 0o600))
 	if err != nil {
@@ -72,10 +73,13 @@ func (p *Process) UseClock() {
 	if out, err := exec.Command(compiler, "-O2", "-shared", "-fPIC", "-o", c.library, p.Path("clock.c")).CombinedOutput(); err != nil {
 		p.tb.Fatalf("cc: %v\n%s", err, out)
 	}
+	if err := p.account.own(p.directory); err != nil {
+		p.tb.Fatal(err)
+	}
 	p.restartWith(c)
 }
 
-// UseClockOf restarts the server with the clock of another one, which has called UseClock.
+// UseClockOf restarts the server with the clock of another one, which has one by UseClock or UseClockOf.
 func (p *Process) UseClockOf(other *Process) {
 	p.tb.Helper()
 	p.restartWith(other.clock)
