@@ -193,3 +193,38 @@ func TestEmptyPrimary(t *testing.T) {
 		})
 	}
 }
+
+// A limit: a former primary writes after the last write that the promoted server has, and is restarted before its replica comes back. Its tag
+// skips less than that of the promoted server, whose numbers it then hands out, too.
+func TestRestartedFormerPrimary(t *testing.T) {
+	testkit.Full(t, "it shows a limit")
+	t.Parallel()
+	primary := redistest.Start(t, "--appendfsync", "always")
+	successor, replica := primary.Replica(), primary.Replica()
+	primary.MustCommand("HSET", hashKey(redisstore.DefaultPool), "servers", "3")
+	const gap = 1000
+	former, promoted := redisstore.New(connect(t, primary.Address()), redisstore.WithFailoverGap(gap)), redisstore.New(connect(t, successor.Address()), redisstore.WithFailoverGap(gap))
+	request := segment.Request{Tag: "x"}
+	createTag(t, former, "x", segment.TagConfig{Step: 10})
+	take(t, former, request)
+	successor.WaitSynced(primary)
+	successor.Promote()
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(300 * time.Millisecond) { // the successor's gap grows by a tenth for each second
+		take(t, former, request)
+	}
+	follow := func(s *redistest.Server) {
+		replica.Follow(s.Address())
+		replica.WaitSynced(s)
+	}
+	follow(successor)
+	taken := take(t, promoted, request)
+	primary.Kill()
+	primary.Restart()
+	follow(primary)
+	for range 2 * gap {
+		if r := take(t, former, request); r.First < taken.First+taken.Length && taken.First < r.First+r.Length {
+			return
+		}
+	}
+	t.Errorf("the former primary has not handed out numbers of the promoted server's range, %+v: the limit is gone, and doc.go says that it is there", taken)
+}
